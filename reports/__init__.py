@@ -1,0 +1,1 @@
+"""Reports: a comparison in, something to look at out."""

@@ -1,0 +1,1 @@
+"""Strategies: one file, one idea; each changes an encoder and knows no other."""

@@ -1,0 +1,1 @@
+"""The cookbook: named recipes, one YAML file each."""

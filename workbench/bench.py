@@ -1,0 +1,35 @@
+"""Bench: what a strategy is lent to work with; there are no globals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.cache import Cache
+from workbench.encoder import Encoder
+from workbench.progress import Reporter
+from workbench.study import Training
+from workbench.tasks.data import TaskData
+from workbench.tasks.task import Row
+from workbench.tokens import Tokens, tokenize_once
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The task's rows, the fine-tuned base as teacher, a seed, an empty folder and somebody to tell of progress.
+
+    Test rows are in ``data.tests`` because measuring needs them there; a strategy must not look at them.
+    """
+
+    data: TaskData
+    teacher: Encoder
+    training: Training
+    seed: int
+    scratch: Path
+    progress: Reporter
+    cache: Cache
+
+    def tokens(self, encoder: Encoder, rows: Sequence[Row]) -> Tokens:
+        """Rows as the encoder's tokenizer spells them, computed once and kept."""
+        return tokenize_once(encoder.tokenizer, rows, self.cache)

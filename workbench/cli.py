@@ -1,0 +1,200 @@
+"""The command `workbench`: parses, calls, prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import traceback
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from workbench import __version__
+from workbench.errors import WorkbenchError
+from workbench.files import is_disk_full, write_text_whole
+from workbench.listing import LISTINGS, Listing
+from workbench.plugins import REPORTS, load
+from workbench.store import STORE_VARIABLE, RunStore, default_store
+from workbench.study import Study, find_study
+from workbench.tasks.sources import GLUE_DIR_VARIABLE
+
+Subject = StrEnum("Subject", list(LISTINGS))  # type: ignore[misc]  # made from what can be listed
+
+app = typer.Typer(
+    name="workbench",
+    help="Compress BERT-family encoders, measure every version the same way, and choose which one to ship.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+out = Console()
+err = Console(stderr=True)
+
+StoreOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--store", help=f"Folder of kept runs; by default ${STORE_VARIABLE}, else ./runs.", show_default=False
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    """Options of every command."""
+    os.environ["WORKBENCH_DEBUG"] = "1" if debug else ""
+    if version:
+        out.print(__version__)
+        raise typer.Exit
+
+
+@app.command()
+def run(
+    study: Annotated[str, typer.Argument(help="A study file, or the name of an embedded study (demo).")],
+    store: StoreOption = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", help="Run only this recipe, and the baseline; may be repeated.")
+    ] = None,
+    seed: Annotated[
+        list[int] | None, typer.Option("--seed", help="Use this seed instead of the study's; may be repeated.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Use at most this many rows of each role.")
+    ] = None,
+    glue_dir: Annotated[
+        Path | None,
+        typer.Option("--glue-dir", help=f"GLUE data in its classic folder layout; by default ${GLUE_DIR_VARIABLE}."),
+    ] = None,
+) -> None:
+    """Carry out a study: make, measure and keep every run that is not there yet."""
+    if glue_dir:
+        os.environ[GLUE_DIR_VARIABLE] = str(glue_dir.resolve())
+    changes = {"seeds": tuple(seed) if seed else None, "limit": limit}
+    chosen = find_study(study).changed(**changes)
+    raise typer.Exit(_carry_out(chosen, RunStore(store or default_store()), tuple(only or ())))
+
+
+@app.command("list")
+def list_(
+    what: Annotated[Subject, typer.Argument(help="What to list.")],
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List strategies, tasks, recipes, studies, runs or plugins."""
+    listing = LISTINGS[what.value](RunStore(store or default_store()))
+    if as_json:
+        _print_json({"rows": listing.rows, "remarks": listing.remarks})
+    else:
+        _print_listing(listing)
+
+
+@app.command()
+def show(
+    run: Annotated[str, typer.Argument(help="A run's id, or an unambiguous beginning of it.")],
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show everything that is known of a run."""
+    from workbench.showing import run_facts
+
+    kept = RunStore(store or default_store())
+    found = kept.find(run)
+    if as_json:
+        _print_json(found.model_dump(mode="json"))
+        return
+    table = Table("fact", "value", title=Text(f"run {found.id}"), title_justify="left")
+    for fact, value in run_facts(found, kept.folder(found.id)):
+        table.add_row(fact, Text(value))
+    out.print(table)
+
+
+def main() -> None:
+    """Run a command; what goes wrong is told in a sentence, with the traceback only on request."""
+    try:
+        app(standalone_mode=True)
+    except WorkbenchError as error:
+        _complain(str(error), error.exit_code)
+    except OSError as error:
+        way_out = "; make room and try again" if is_disk_full(error) else ""
+        _complain(f"{error.filename or 'the system'}: {error.strerror or error}{way_out}", 1)
+    except KeyboardInterrupt:
+        _complain("stopped; what was finished is kept, run the same command to go on", 130)
+
+
+def _carry_out(study: Study, store: RunStore, only: tuple[str, ...]) -> int:
+    from workbench.hub import settle_hub_access
+    from workbench.progress import OnConsole
+
+    settle_hub_access()
+    progress = OnConsole(out)
+    with out.status("reading the study, its base and its data"):
+        from workbench.cache import Cache
+        from workbench.execute import Executor
+        from workbench.plan import make_plan
+        from workbench.quiet import quieten_libraries
+
+        quieten_libraries()
+        plan = make_plan(study, only)
+    tally = Executor(plan, store, Cache.default(), progress, shlex.join(sys.argv)).run_all()
+    if not (tally.made or tally.failed or tally.skipped):
+        progress.say(f"nothing to do: all {len(tally.there)} runs of study {study.name} are in {store.root}")
+    _print_comparison(study.name, store)
+    return 1 if tally.failed or tally.skipped else 0
+
+
+def _print_comparison(study: str, store: RunStore) -> None:
+    from workbench.compare import Comparison
+
+    runs, damaged = store.runs()
+    comparison = Comparison.of(study, runs)
+    out.print(load(REPORTS, "terminal")(comparison))
+    page = store.root / "reports" / f"{study}.md"
+    write_text_whole(page, load(REPORTS, "markdown")(comparison))
+    for remark in damaged:
+        err.print(Text(remark, style="yellow"))
+    out.print(Text(f"report: {page}\nrecords: {store.root}/runs (workbench list runs --store {store.root})"))
+
+
+def _print_listing(listing: Listing) -> None:
+    if not listing.rows:
+        out.print(Text(f"no {listing.title} yet"))
+    else:
+        table = Table(*listing.rows[0], title=Text(listing.title), title_justify="left")
+        for row in listing.rows:
+            table.add_row(*(Text(_cell(value)) for value in row.values()))
+        out.print(table)
+    for remark in listing.remarks:
+        err.print(Text(remark, style="yellow"))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _print_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+def _complain(message: str, code: int) -> None:
+    if os.environ.get("WORKBENCH_DEBUG"):
+        traceback.print_exc()
+    err.print(Text(f"error: {message}", style="red"), soft_wrap=True)
+    raise SystemExit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""Families: where BERT, RoBERTa, ALBERT and DistilBERT keep their parts, and how to take layers out of them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import nn
+
+from workbench.errors import BaseModelError, PlanError
+
+
+@dataclass(frozen=True)
+class Family:
+    """The map of one architecture: attribute paths inside its task models, and its names in the configuration."""
+
+    name: str
+    backbone: str
+    layers: str
+    word_embeddings: str
+    head: tuple[str, ...]
+    keys: dict[str, str] = field(default_factory=dict)
+    reserved_positions: int = 0
+    shares_layers: bool = False
+
+    def key(self, meaning: str) -> str:
+        """What the configuration calls a quantity."""
+        return self.keys.get(meaning, meaning)
+
+
+DISTIL_KEYS = {
+    "num_hidden_layers": "n_layers",
+    "hidden_size": "dim",
+    "num_attention_heads": "n_heads",
+    "intermediate_size": "hidden_dim",
+}
+
+FAMILIES: dict[str, Family] = {
+    family.name: family
+    for family in (
+        Family(
+            "bert",
+            "bert",
+            "bert.encoder.layer",
+            "bert.embeddings.word_embeddings",
+            ("bert.pooler", "classifier"),
+        ),
+        Family(
+            "roberta",
+            "roberta",
+            "roberta.encoder.layer",
+            "roberta.embeddings.word_embeddings",
+            ("classifier",),
+            # RoBERTa numbers positions from the padding index on, so two rows of its table are never reached.
+            reserved_positions=2,
+        ),
+        Family(
+            "albert",
+            "albert",
+            "albert.encoder.albert_layer_groups",
+            "albert.embeddings.word_embeddings",
+            ("albert.pooler", "classifier"),
+            shares_layers=True,
+        ),
+        Family(
+            "distilbert",
+            "distilbert",
+            "distilbert.transformer.layer",
+            "distilbert.embeddings.word_embeddings",
+            ("pre_classifier", "classifier"),
+            keys=DISTIL_KEYS,
+        ),
+    )
+}
+
+
+def family_of(config: Any) -> Family:
+    """Find the family of a configuration; any other architecture is refused."""
+    return check_family(getattr(config, "model_type", None))
+
+
+def check_family(name: str | None) -> Family:
+    """Find a family by its name in configurations."""
+    if name not in FAMILIES:
+        raise BaseModelError(f"architecture {name!r} is not supported; supported: {', '.join(FAMILIES)}")
+    return FAMILIES[name]
+
+
+def quantity(config: Any, meaning: str) -> int:
+    """Read a quantity such as ``num_hidden_layers`` under the family's own name for it."""
+    return int(getattr(config, family_of(config).key(meaning)))
+
+
+def longest_input(config: Any) -> int:
+    """How many tokens the position table can hold."""
+    return int(config.max_position_embeddings) - family_of(config).reserved_positions
+
+
+def part(model: nn.Module, path: str) -> Any:
+    """Reach a part of a model by its attribute path."""
+    return model.get_submodule(path)
+
+
+def layers_of(model: Any) -> nn.ModuleList:
+    """The transformer layers of a model, or ALBERT's layer groups."""
+    return part(model, family_of(model.config).layers)  # type: ignore[no-any-return]
+
+
+def check_layers(config: Any, keep: Sequence[int]) -> None:
+    """Refuse a list of layers to keep that the model cannot be cut down to."""
+    count = quantity(config, "num_hidden_layers")
+    if not keep:
+        raise PlanError("keep names no layer; keep at least one")
+    outside = [index for index in keep if not 0 <= index < count]
+    if outside:
+        raise PlanError(f"keep names layer {outside[0]}, but the encoder has layers 0 to {count - 1}")
+    if list(keep) != sorted(set(keep)):
+        raise PlanError(f"keep must name each layer once, in ascending order (given: {list(keep)})")
+    if family_of(config).shares_layers and _groups(config, count, keep) != _groups(config, len(keep)):
+        raise PlanError(
+            f"this ALBERT spreads {config.num_hidden_groups} groups evenly over its layers; "
+            f"keeping {list(keep)} would not leave them even"
+        )
+
+
+def with_layers(model: Any, keep: Sequence[int]) -> Any:
+    """A copy of a model that has only the layers in ``keep``; the given model stays as it was."""
+    check_layers(model.config, keep)
+    family = family_of(model.config)
+    shorter = copy.deepcopy(model)
+    if not family.shares_layers:
+        kept = [layers_of(shorter)[index] for index in keep]
+        holder, _, name = family.layers.rpartition(".")
+        setattr(part(shorter, holder), name, nn.ModuleList(kept))
+    setattr(shorter.config, family.key("num_hidden_layers"), len(keep))
+    return shorter
+
+
+def _groups(config: Any, count: int, keep: Sequence[int] | None = None) -> list[int]:
+    # ALBERT spreads its groups by this rule when it runs.
+    return [int(index / (count / config.num_hidden_groups)) for index in (keep or range(count))]

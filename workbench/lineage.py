@@ -1,0 +1,101 @@
+"""Lineage and Manifest: what an encoder was made from, step by step, and what its folder holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from workbench import __version__
+from workbench.errors import ArtifactError
+from workbench.files import folder_hashes, write_text_whole
+
+MANIFEST = "workbench.json"
+SCHEMA = 1
+
+
+class MadeStep(BaseModel):
+    """A step that was carried out: the strategy, its options, who provided it, and what it decided."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    use: str
+    options: dict[str, Any]
+    provider: str
+    version: str
+    portable: bool
+    detail: dict[str, Any]
+
+
+class Lineage(BaseModel):
+    """Where an encoder comes from and what it serves; enough to rebuild its architecture."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    base: str
+    base_hash: str
+    base_config: dict[str, Any]
+    task: str
+    kind: str
+    labels: tuple[str, ...]
+    text_count: int
+    max_length: int
+    steps: tuple[MadeStep, ...] = ()
+
+    @property
+    def portable(self) -> bool:
+        """Whether a stock transformers class can hold the result."""
+        return all(step.portable for step in self.steps)
+
+    def plus(self, step: MadeStep) -> Lineage:
+        """The lineage after one more step."""
+        return self.model_copy(update={"steps": (*self.steps, step)})
+
+
+class Manifest(BaseModel):
+    """What stands in an artifact's ``workbench.json``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    # An older reader must be able to see that a file is too new for it before anything else.
+    schema_number: int = SCHEMA
+    workbench: str = __version__
+    runtime: str
+    portable: bool
+    lineage: Lineage
+    files: dict[str, str]
+
+    @classmethod
+    def describe(cls, folder: Path, lineage: Lineage, runtime: str) -> Self:
+        """Describe a folder in which everything else is already written."""
+        portable = lineage.portable and runtime == "torch"
+        return cls(runtime=runtime, portable=portable, lineage=lineage, files=folder_hashes(folder))
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read and check an artifact's manifest; a missing, newer or altered artifact is a clear error."""
+        path = folder / MANIFEST
+        try:
+            manifest = cls.model_validate_json(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise ArtifactError(f"{folder}: not an artifact of the workbench (no {MANIFEST})") from None
+        except (OSError, ValidationError, UnicodeDecodeError) as error:
+            reason = str(error).splitlines()[0]
+            raise ArtifactError(f"{path}: cannot be read, perhaps written by a newer workbench ({reason})") from None
+        manifest.check(folder)
+        return manifest
+
+    def write(self, folder: Path) -> None:
+        """Write the manifest; it is the last file of an artifact."""
+        write_text_whole(folder / MANIFEST, self.model_dump_json(indent=2) + "\n")
+
+    def check(self, folder: Path) -> None:
+        """Compare every file with its hash."""
+        there = folder_hashes(folder)
+        missing = sorted(set(self.files) - set(there))
+        if missing:
+            raise ArtifactError(f"{folder}: {missing[0]} is missing; make the run again")
+        altered = sorted(name for name, digest in self.files.items() if there[name] != digest)
+        if altered:
+            raise ArtifactError(f"{folder}: {altered[0]} is not what was saved; make the run again")

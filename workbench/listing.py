@@ -1,0 +1,139 @@
+"""Listing: what is installed, embedded and kept, as rows for a table or as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.cache import Cache
+from workbench.catalogue import catalogue
+from workbench.compare import headline
+from workbench.plugins import GROUPS, STRATEGIES, TASKS, conflict, found, load
+from workbench.recipe import cookbook
+from workbench.store import RunStore
+from workbench.study import Study, embedded_studies
+from workbench.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Rows under headings, the same values for people and programs, and remarks on what could not be listed."""
+
+    title: str
+    rows: list[dict[str, Any]]
+    remarks: list[str] = field(default_factory=list)
+
+
+def list_strategies(store: RunStore) -> Listing:
+    """Every advertised strategy with what it declares."""
+    entries = catalogue(Cache.default())
+    rows = [
+        {
+            "name": entry.name,
+            "what it does": entry.summary or f"broken: {entry.broken}",
+            "options": list(entry.options.get("properties", {})),
+            "families": list(entry.families),
+            "needs": list(entry.needs),
+            "claims": list(entry.claims),
+            "not after": list(entry.refuses),
+            "from": entry.provider,
+        }
+        for entry in entries
+    ]
+    return Listing("strategies", rows, [f"{entry.name} is broken: {entry.broken}" for entry in entries if entry.broken])
+
+
+def list_tasks(store: RunStore) -> Listing:
+    """Every advertised task."""
+    rows, remarks = [], []
+    for provider in found(TASKS):
+        try:
+            task = load(TASKS, provider.name)
+            assert isinstance(task, Task), f"{provider.value} is not a Task"
+        except Exception as error:  # noqa: BLE001 - a stranger's module may raise anything
+            remarks.append(f"{provider.name} from {provider.label} is broken: {error}")
+            continue
+        rows.append(
+            {
+                "name": task.name,
+                "question": task.about,
+                "kind": task.kind,
+                "labels": list(task.labels),
+                "metrics": list(task.metrics),
+                "sources": [source.describe() for source in task.sources],
+            }
+        )
+    return Listing("tasks", rows, remarks)
+
+
+def list_recipes(store: RunStore) -> Listing:
+    """The cookbook, then the embedded studies."""
+    rows = [
+        {"name": recipe.name, "steps": [step.use for step in recipe.steps], "when": recipe.when}
+        for recipe in cookbook().values()
+    ]
+    return Listing("recipes", rows)
+
+
+def list_studies(store: RunStore) -> Listing:
+    """The embedded studies, to be run by name."""
+    rows = []
+    for name, path in embedded_studies().items():
+        study = Study.load(path)
+        recipes = [recipe if isinstance(recipe, str) else recipe.name for recipe in study.recipes]
+        rows.append({"name": name, "about": study.about, "recipes": recipes, "file": str(path)})
+    return Listing("studies", rows)
+
+
+def list_runs(store: RunStore) -> Listing:
+    """Every kept run, and a remark for each record that cannot be read."""
+    runs, damaged = store.runs()
+    rows = [
+        {
+            "run": run.id,
+            "study": run.study,
+            "task": run.task,
+            "recipe": run.recipe.name,
+            "seed": run.seed,
+            "status": run.status,
+            "quality": headline(run),
+            "metric": run.metrics[0],
+            "made": run.created[:19].replace("T", " "),
+        }
+        for run in runs
+    ]
+    return Listing(f"runs in {store.root}", rows, damaged)
+
+
+def list_plugins(store: RunStore) -> Listing:
+    """Who provides what, from package metadata; strategies that are broken say why."""
+    broken = {entry.name: entry.broken for entry in catalogue(Cache.default())}
+    rows = []
+    for group in GROUPS:
+        providers = found(group)
+        for provider in providers:
+            rivals = [other for other in providers if other.name == provider.name]
+            fault = (
+                conflict(rivals) if len(rivals) > 1 else broken.get(provider.name, "") if group == STRATEGIES else ""
+            )
+            rows.append(
+                {
+                    "group": group,
+                    "name": provider.name,
+                    "from": provider.label,
+                    "object": provider.value,
+                    "state": f"broken: {fault}" if fault else "fine",
+                }
+            )
+    return Listing("plugins", rows)
+
+
+LISTINGS: dict[str, Callable[[RunStore], Listing]] = {
+    "strategies": list_strategies,
+    "tasks": list_tasks,
+    "recipes": list_recipes,
+    "studies": list_studies,
+    "runs": list_runs,
+    "plugins": list_plugins,
+}

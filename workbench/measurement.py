@@ -1,0 +1,36 @@
+"""Measurement: a number that carries its unit, its direction and what was observed."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Direction = Literal["higher", "lower", "neither"]
+
+
+class Measurement(BaseModel):
+    """What was observed of one metric.
+
+    ``values`` are the raw observations; ``value`` summarises them when asked. ``interval`` is a 95 % interval
+    and is absent when nobody computed one.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    metric: str
+    unit: str
+    better: Direction
+    values: tuple[float, ...] = Field(min_length=1)
+    interval: tuple[float, float] | None = None
+
+    @classmethod
+    def single(cls, metric: str, unit: str, better: Direction, value: float) -> Self:
+        """Record one observation."""
+        return cls(metric=metric, unit=unit, better=better, values=(float(value),))
+
+    @property
+    def value(self) -> float:
+        """The mean of what was observed."""
+        return fmean(self.values)

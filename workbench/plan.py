@@ -1,0 +1,145 @@
+"""Plan: everything a study asks for, built and checked before any work, so that a typo costs nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from workbench.errors import PlanError, PluginError
+from workbench.families import family_of, quantity
+from workbench.files import hash_of
+from workbench.finetuned import OpenedBase
+from workbench.metrics import check_metrics
+from workbench.plugins import STRATEGIES, load, provider_of
+from workbench.recipe import Recipe
+from workbench.run import SCHEMA
+from workbench.sketch import Sketch
+from workbench.strategy import Strategy, check_fit
+from workbench.study import Study
+from workbench.tasks.data import TaskData, read_task
+from workbench.tasks.kinds import kind_of
+from workbench.tasks.task import Task
+from workbench.yaml_file import explain
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One recipe on one task with one seed, ready to be carried out."""
+
+    study: Study
+    recipe: Recipe
+    strategies: tuple[Strategy, ...]
+    data: TaskData
+    seed: int
+    base_key: str
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of everything that decides the run's results."""
+        return hash_of(
+            {
+                "schema": SCHEMA,
+                "study": self.study.name,
+                "recipe": self.recipe.name,
+                "steps": [_step_identity(strategy) for strategy in self.strategies],
+                "base": self.base_key,
+                "data": self.data.fingerprint,
+                "metrics": self.data.task.metrics,
+                "seed": self.seed,
+                "measure": self.study.measure,
+            }
+        )
+
+    @property
+    def id(self) -> str:
+        """The name of the run's folder."""
+        return f"{self.data.task.name}-{self.recipe.name}-s{self.seed}-{self.fingerprint[:10]}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All runs of a study, each task and seed's baseline before what is compared with it."""
+
+    study: Study
+    base: OpenedBase
+    runs: tuple[PlannedRun, ...]
+
+
+def make_plan(study: Study, only: tuple[str, ...] = ()) -> Plan:
+    """Build every strategy, check order and fit, read the data; the first thing that cannot work is an error."""
+    recipes = study.chosen_recipes(only)
+    strategies = {recipe.name: _build(recipe) for recipe in recipes}
+    tasks = study.chosen_tasks()
+    opened = OpenedBase.open(study)
+    for task in tasks:
+        check_metrics(task)
+        opened.needs_training(task)
+        for recipe in recipes:
+            _check(recipe, strategies[recipe.name], sketch_of(opened.config, task))
+    runs = []
+    for task in tasks:
+        data = read_task(task, study.limit)
+        for seed in study.seeds:
+            key = opened.key(data, seed)
+            runs += [PlannedRun(study, recipe, strategies[recipe.name], data, seed, key) for recipe in recipes]
+    return Plan(study, opened, tuple(runs))
+
+
+def sketch_of(config: Any, task: Task) -> Sketch:
+    """The outline of a base under a head for the task."""
+    family = family_of(config)
+    return Sketch(
+        family=family.name,
+        layers=quantity(config, "num_hidden_layers"),
+        hidden=quantity(config, "hidden_size"),
+        heads=quantity(config, "num_attention_heads"),
+        ffn=quantity(config, "intermediate_size"),
+        vocabulary=int(config.vocab_size),
+        kind=task.kind,
+        labels=kind_of(task).head(task)["num_labels"],
+        groups=int(config.num_hidden_groups) if family.shares_layers else 0,
+    )
+
+
+def build_strategy(name: str, options: dict[str, Any], where: str = "") -> Strategy:
+    """Make a strategy from its name and options; ValidationError passes through for the caller to explain."""
+    loaded = load(STRATEGIES, name, where=where)
+    if not (isinstance(loaded, type) and issubclass(loaded, Strategy)):
+        raise PluginError(f"{where}strategy {name!r} is provided as {loaded!r}, not as a Strategy class")
+    if loaded.name != name:
+        raise PluginError(f"{where}strategy {name!r} calls itself {loaded.name!r}; the two names must be one")
+    return loaded(**options)
+
+
+def _build(recipe: Recipe) -> tuple[Strategy, ...]:
+    built = []
+    for index, step in enumerate(recipe.steps):
+        said = f"step {index + 1}: "
+        try:
+            built.append(build_strategy(step.use, step.options, recipe.at("steps", index) + said))
+        except ValidationError as error:
+            strategy = load(STRATEGIES, step.use)
+            faults = explain(error, strategy, recipe.origin.below("steps", index), word="option")
+            raise PlanError(
+                "\n".join(f"{fault} (recipe {recipe.name!r}, {said}{step.use})" for fault in faults)
+            ) from None
+    return tuple(built)
+
+
+def _check(recipe: Recipe, strategies: tuple[Strategy, ...], sketch: Sketch) -> None:
+    for index, strategy in enumerate(strategies):
+        try:
+            sketch = check_fit(strategy, sketch)
+        except PlanError as error:
+            raise PlanError(f"{recipe.at('steps', index)}step {index + 1}: {strategy.name}: {error}") from None
+
+
+def _step_identity(strategy: Strategy) -> dict[str, Any]:
+    provider = provider_of(STRATEGIES, strategy.name)
+    return {
+        "use": strategy.name,
+        "options": strategy.model_dump(mode="json"),
+        "provider": [provider.distribution, provider.version],
+    }

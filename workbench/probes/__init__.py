@@ -1,0 +1,1 @@
+"""Probes: they observe a reloaded encoder and never change it."""

@@ -1,0 +1,99 @@
+"""Step and Recipe: what is done to an encoder, in which order, as frozen data."""
+
+from __future__ import annotations
+
+import importlib
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
+
+from workbench.errors import PluginError, StudyError
+from workbench.names import checked_name
+from workbench.plugins import RECIPES, found
+from workbench.yaml_file import Origin, parse_model, read_yaml
+
+BASELINE = "baseline"
+
+
+class Step(BaseModel):
+    """One strategy with its options: in YAML, ``use: NAME`` with the options beside it, or just the name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    use: str
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_options(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"use": value}
+        if isinstance(value, dict) and "use" in value and set(value) != {"use", "options"}:
+            return {
+                "use": value["use"],
+                "options": {key: item for key, item in value.items() if key != "use"},
+            }
+        return value
+
+
+class Recipe(BaseModel):
+    """An ordered list of steps under a name; a recipe without steps is the baseline."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    steps: tuple[Step, ...] = ()
+    when: str = ""
+    _origin: Origin = PrivateAttr(default_factory=Origin)
+
+    _name_is_safe = field_validator("name")(checked_name)
+
+    @model_validator(mode="after")
+    def _baseline_is_reserved(self) -> Self:
+        if self.name == BASELINE and self.steps:
+            raise ValueError(f"{BASELINE!r} names the recipe without steps; choose another name")
+        if self.name != BASELINE and not self.steps:
+            raise ValueError("a recipe needs at least one step (the baseline is always run and need not be listed)")
+        return self
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a recipe file."""
+        value, origin = read_yaml(path)
+        return parse_model(cls, value, origin, what="a recipe").placed(origin)
+
+    def placed(self, origin: Origin) -> Self:
+        """Remember where this recipe was read, so that later complaints can name file and line."""
+        self._origin = origin
+        return self
+
+    @property
+    def origin(self) -> Origin:
+        """Where this recipe was read."""
+        return self._origin
+
+    def at(self, *place: str | int) -> str:
+        """Spell where a part of this recipe was read, followed by the recipe's name."""
+        return f"{self._origin.at(*place)}recipe {self.name!r}: "
+
+
+def cookbook() -> dict[str, Recipe]:
+    """Collect the named recipes that installed packages bring along."""
+    recipes: dict[str, Recipe] = {}
+    for provider in found(RECIPES):
+        for path in _recipe_files(provider.value):
+            recipe = Recipe.load(path)
+            if recipe.name in recipes:
+                raise PluginError(f"two recipes are called {recipe.name!r}; the second is {path}")
+            recipes[recipe.name] = recipe
+    return recipes
+
+
+def _recipe_files(package: str) -> list[Path]:
+    try:
+        folder = Path(str(files(importlib.import_module(package))))
+    except ImportError as error:
+        raise StudyError(f"recipe package {package!r} cannot be opened: {error}") from None
+    return sorted(folder.glob("*.yaml"))

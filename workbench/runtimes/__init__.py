@@ -1,0 +1,1 @@
+"""Runtimes: what executes an encoder, behind one small contract."""

@@ -1,0 +1,42 @@
+"""Showing: a run's record as lines a person can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from workbench.measurement import Measurement
+from workbench.run import Run
+
+
+def run_facts(run: Run, folder: Path) -> Iterator[tuple[str, str]]:
+    """Give fact and value, in the order a person asks for them."""
+    yield "status", run.status if not run.failure else f"failed in stage '{run.failure.stage}': {run.failure.message}"
+    yield "study, task, seed", f"{run.study}, {run.task}, {run.seed}"
+    yield "recipe", f"{run.recipe.name}{': ' + run.recipe.when if run.recipe.when else ''}"
+    for number, step in enumerate(run.steps, 1):
+        options = ", ".join(f"{key}={value}" for key, value in step.options.items())
+        detail = f"; {step.detail}" if step.detail else ""
+        spent = f"{step.cost.wall_seconds:.1f} s"
+        yield f"step {number}", f"{step.use}({options}) by {step.provider} {step.version}, {spent}{detail}"
+    for found in run.measurements:
+        yield found.metric, _spoken(found)
+    if run.base:
+        trained = f"fine-tuned in {run.base.cost.wall_seconds:.0f} s" if run.base.finetuned else "used as it is"
+        yield "base", f"{run.base.name} ({run.base.hash[:12]}), {trained}"
+    rows = ", ".join(f"{count} {role}" for role, count in run.data.rows.items())
+    yield "data", f"{run.data.source}: {rows}{f', limited to {run.data.limit}' if run.data.limit else ''}"
+    if run.artifact:
+        needs = "opens with stock transformers" if run.artifact.portable else "opens with the workbench"
+        yield "artifact", f"{folder / 'artifact'} ({run.artifact.runtime}; {needs})"
+    place = run.environment
+    yield "machine", f"{place.cpu or place.machine}, {place.cores} cores, {' '.join(place.flags)}"
+    yield "versions", ", ".join(f"{name} {number}" for name, number in place.versions.items())
+    yield "made", run.created
+    yield "command", run.command
+
+
+def _spoken(found: Measurement) -> str:
+    value = f"{found.value:,.0f}" if found.unit in {"bytes", "count"} else f"{found.value:.4f}"
+    direction = "" if found.better == "neither" else f" ({found.better} is better)"
+    return f"{value} {found.unit}{direction}"

