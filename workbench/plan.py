@@ -19,7 +19,6 @@ from workbench.sketch import Sketch
 from workbench.strategy import Strategy, check_fit
 from workbench.study import Study
 from workbench.tasks.data import TaskData, read_task
-from workbench.tasks.kinds import kind_of
 from workbench.tasks.task import Task
 from workbench.yaml_file import explain
 
@@ -98,7 +97,7 @@ def sketch_of(config: Any, task: Task) -> Sketch:
         ffn=quantity(config, "intermediate_size"),
         vocabulary=int(config.vocab_size),
         kind=task.kind,
-        labels=kind_of(task).head(task)["num_labels"],
+        labels=task.labels,
         groups=int(config.num_hidden_groups) if family.shares_layers else 0,
     )
 

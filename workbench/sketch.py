@@ -12,7 +12,8 @@ QUANTIZED = "quantized"
 class Sketch:
     """What is known of an encoder at plan time: its family, its sizes, its task, and the traits steps gave it.
 
-    Traits are plain words. ``graph`` (no longer a torch model) and ``quantized`` (weights in few bits) are known
+    ``groups`` is how many sets of layer weights ALBERT has, 0 for families that do not share layers. ``tokenizer``
+    is its fingerprint. Traits are plain words. ``graph`` (no longer a torch model) and ``quantized`` (weights in few bits) are known
     to the workbench; strategies may agree on others.
     """
 
@@ -23,8 +24,9 @@ class Sketch:
     ffn: int
     vocabulary: int
     kind: str
-    labels: int
+    labels: tuple[str, ...] = ()
     groups: int = 0
+    tokenizer: str = ""
     traits: frozenset[str] = field(default_factory=frozenset)
 
     def with_traits(self, *traits: str) -> Sketch:
