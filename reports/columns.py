@@ -25,7 +25,7 @@ COLUMNS = (
     Column(
         "quality",
         "the task's headline metric, ×100, mean over seeds",
-        lambda line: f"{score(line.quality)} {line.metric}",
+        lambda line: score(line.quality),
     ),
     Column("kept", "share of the baseline's quality", lambda line: percent(line.share)),
     Column(

@@ -11,13 +11,19 @@ def comparison_page(comparison: Comparison) -> str:
     rows = [[column.cell(line) for column in COLUMNS] for line in comparison.lines]
     rulers = ["---:" if column.numeric else "---" for column in COLUMNS]
     table = [_row([column.heading for column in COLUMNS]), _row(rulers), *map(_row, rows)]
+    metrics = ", ".join(sorted({f"{line.task}: {line.metric}" for line in comparison.lines}))
     meanings = [f"- **{column.heading}**: {column.meaning}" for column in COLUMNS]
     failures = [
         f"- {_escaped(f'{line.task} {line.recipe}: {message}')}"
         for line in comparison.lines
         for message in line.failures
     ]
-    parts = [f"# Study {_escaped(comparison.study)}", "\n".join(table), "\n".join(meanings)]
+    parts = [
+        f"# Study {_escaped(comparison.study)}",
+        "\n".join(table),
+        "\n".join(meanings),
+        f"Headline metrics: {_escaped(metrics)}.",
+    ]
     return "\n\n".join(parts + (["## Failed", "\n".join(failures)] if failures else [])) + "\n"
 
 

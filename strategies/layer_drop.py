@@ -1,43 +1,174 @@
-"""Layer dropping: keep some transformer layers, leave the others out."""
+"""Layer dropping: keep some transformer layers, leave the others out.
+
+Policies are named for what they leave out, as in Sajjad et al., "On the effect of dropping layers of pre-trained
+transformer models" (2020); ``distilbert`` generalises the choice 0, 2, 4, 7, 9, 11 of twelve that DistilBERT was
+initialised from.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from itertools import combinations
+from typing import Any, Literal, Self
 
-from pydantic import Field
+import numpy as np
+import torch
+from pydantic import Field, model_validator
 
 from workbench.bench import Bench
 from workbench.encoder import Encoder
 from workbench.errors import PlanError
-from workbench.families import with_layers
+from workbench.families import check_layers, quantity, with_layers
+from workbench.runtimes.torch_runtime import TorchRuntime
 from workbench.sketch import Sketch
 from workbench.strategy import Strategy
+from workbench.tasks.kinds import Kind, Logits
+from workbench.tokens import Tokens
+
+Policy = Literal["top", "bottom", "alternate", "symmetric", "distilbert", "contribution", "search"]
+Subset = tuple[int, ...]
+# Up to this many subsets are all scored; where there are more, a beam of this width goes down layer by layer.
+MOST_SUBSETS = 64
+BEAM = 4
 
 
 class LayerDrop(Strategy):
-    """Keep only the listed transformer layers; the others are removed from the model."""
+    """Keep a list of layers, or a number of them chosen by a policy; the others are removed from the model."""
 
     name = "layer-drop"
+    needs = ("calibrate",)
     claims = ("fewer-layers",)
     portable = True
 
-    keep: tuple[int, ...] = Field(min_length=1, description="layers that stay, counted from 0, in ascending order")
+    keep: tuple[int, ...] | None = Field(
+        default=None, min_length=1, description="layers that stay, counted from 0, in ascending order"
+    )
+    layers: int | None = Field(default=None, ge=1, description="how many layers stay; half of them if not given")
+    policy: Policy = Field(
+        default="distilbert",
+        description="which layers go: the top, bottom or middle (symmetric) ones, every other (alternate), all but an "
+        "even spread with first and last (distilbert), those that change the hidden state least (contribution), or "
+        "those whose loss moves the outputs least (search, on calibration rows)",
+    )
+    rows: int = Field(default=256, ge=8, description="calibration rows that contribution and search look at")
+
+    @model_validator(mode="after")
+    def _list_or_number(self) -> Self:
+        if self.keep is not None and self.layers is not None:
+            raise ValueError("give keep (a list of layers) or layers (a number), not both")
+        return self
 
     def check(self, sketch: Sketch) -> Sketch:
-        """Refuse layers the encoder does not have, and keeping all of them."""
-        outside = [index for index in self.keep if not 0 <= index < sketch.layers]
-        if outside:
-            raise PlanError(f"keep: layer {outside[0]} does not exist; the encoder has layers 0 to {sketch.layers - 1}")
-        if list(self.keep) != sorted(set(self.keep)):
-            raise PlanError(f"keep: name each layer once, in ascending order (given: {list(self.keep)})")
-        return replace(sketch, layers=len(self.keep))
+        """Refuse layers the encoder does not have, and more layers than it has."""
+        return replace(sketch, layers=len(self._checked_keep(sketch.layers)))
 
     def apply(self, encoder: Encoder, bench: Bench) -> Encoder:
-        """Give an encoder with the kept layers alone."""
-        return encoder.evolve(with_layers(encoder.model, self.keep), by=self)
+        """Choose the layers, and give an encoder with those alone."""
+        count = quantity(encoder.model.config, "num_hidden_layers")
+        detail: dict[str, Any] = {"keep": self._checked_keep(count)}
+        wanted = len(detail["keep"])
+        if self.keep is None and self.policy in {"contribution", "search"} and wanted < count:
+            rows = bench.data.calibrate[: self.rows]
+            tokens = bench.tokens(encoder, rows)
+            if self.policy == "search":
+                detail = search(encoder, tokens, bench.data.kind, wanted)
+            else:
+                detail = contribution(encoder, tokens, wanted)
+        return encoder.evolve(with_layers(encoder.model, detail["keep"]), by=self, detail=detail)
 
     def rebuild(self, model: Any, detail: Mapping[str, Any]) -> Any:
         """Leave the same layers out of an untrained model."""
-        return with_layers(model, self.keep)
+        return with_layers(model, detail["keep"])
+
+    def _checked_keep(self, count: int) -> Subset:
+        """The layers to keep as far as options alone decide them: a list, or a policy that needs no data."""
+        if self.keep is None:
+            wanted = self.layers or math.ceil(count / 2)
+            if wanted > count:
+                raise PlanError(f"layers: {wanted} cannot stay, the encoder has {count}")
+            return fixed_choice(self.policy, count, wanted)
+        outside = [index for index in self.keep if not 0 <= index < count]
+        if outside:
+            raise PlanError(f"keep: layer {outside[0]} does not exist; the encoder has layers 0 to {count - 1}")
+        if list(self.keep) != sorted(set(self.keep)):
+            raise PlanError(f"keep: name each layer once, in ascending order (given: {list(self.keep)})")
+        return self.keep
+
+
+def fixed_choice(policy: Policy, count: int, wanted: int) -> Subset:
+    """Which layers stay under a policy that looks at nothing but numbers."""
+    if policy == "bottom":
+        return tuple(range(count - wanted, count))
+    if policy == "alternate":
+        return tuple(index * count // wanted for index in range(wanted))
+    if policy == "symmetric":
+        low = math.ceil(wanted / 2)
+        return (*range(low), *range(count - (wanted - low), count))
+    if policy == "distilbert" and wanted > 1:
+        return tuple(round(index * (count - 1) / (wanted - 1)) for index in range(wanted))
+    return tuple(range(wanted))
+
+
+def contribution(encoder: Encoder, tokens: Tokens, wanted: int) -> dict[str, Any]:
+    """Keep the layers that turn the hidden state furthest, by the mean cosine between their input and output."""
+    change: list[list[float]] = []
+    for chosen in tokens.buckets():
+        batch = {name: torch.from_numpy(values) for name, values in tokens.batch(chosen).items()}
+        states = _hidden_states(encoder.model, batch)
+        mask = batch["attention_mask"].bool()
+        pairs = zip(states, states[1:], strict=False)
+        change.append([float((1 - torch.cosine_similarity(a[mask], b[mask], dim=-1)).sum()) for a, b in pairs])
+    means = np.sum(change, axis=0) / int(tokens.lengths.sum())
+    feasible = [subset for subset in _most_telling(means, wanted) if _fits(encoder, subset)]
+    return {"keep": feasible[0], "change": [round(float(value), 5) for value in means]}
+
+
+def search(encoder: Encoder, tokens: Tokens, kind: Kind, wanted: int) -> dict[str, Any]:
+    """Keep the subset whose outputs stay closest to the encoder's own; all are tried, or a beam where too many."""
+    reference = encoder.logits(tokens)
+    count = quantity(encoder.model.config, "num_hidden_layers")
+    scores: dict[Subset, float] = {}
+
+    def score(subset: Subset) -> float:
+        if subset not in scores:
+            scores[subset] = kind.divergence(_without_rest(encoder, tokens, subset), reference)
+        return scores[subset]
+
+    def best(subsets: set[Subset], many: int) -> list[Subset]:
+        return sorted((subset for subset in subsets if _fits(encoder, subset)), key=score)[:many]
+
+    if math.comb(count, wanted) <= MOST_SUBSETS:
+        winners = best(set(combinations(range(count), wanted)), 1)
+    else:
+        beam: list[Subset] = [tuple(range(count))]
+        for size in range(count - 1, wanted - 1, -1):
+            shorter = {subset for longer in beam for subset in combinations(longer, size)}
+            beam = best(shorter, BEAM)
+        winners = beam
+    return {"keep": winners[0], "divergence": scores[winners[0]], "subsets_scored": len(scores)}
+
+
+def _without_rest(encoder: Encoder, tokens: Tokens, subset: Subset) -> Logits:
+    return replace(encoder, runtime=TorchRuntime(with_layers(encoder.model, subset))).logits(tokens)
+
+
+def _most_telling(means: Any, wanted: int) -> list[Subset]:
+    """The most telling layers first; further subsets only matter where a family cannot hold the first."""
+    best = tuple(sorted(int(index) for index in np.argsort(-means, kind="stable")[:wanted]))
+    return [best, *combinations(range(len(means)), wanted)]
+
+
+def _fits(encoder: Encoder, subset: Subset) -> bool:
+    try:
+        check_layers(encoder.model.config, subset)
+    except PlanError:
+        return False
+    return True
+
+
+def _hidden_states(model: Any, batch: dict[str, torch.Tensor]) -> list[torch.Tensor]:
+    runtime = TorchRuntime(model)
+    with torch.inference_mode():
+        return list(model(**runtime.accepted(batch), output_hidden_states=True).hidden_states)

@@ -71,13 +71,14 @@ def make_bench(tiny_task, tmp_path) -> Callable[..., object]:
 
     def give(teacher, task=None, seed: int = 0, training: Training | None = None):
         scratch = tmp_path / f"scratch-{os.urandom(3).hex()}"
-        scratch.mkdir()
+        (scratch / "workplace").mkdir(parents=True)
         return Bench(
             data=read_task((task or tiny_task).declared(Path())),
             teacher=teacher,
             training=training or Training(epochs=1, learning_rate=1e-3, batch_size=16, evaluations=1),
             seed=seed,
             scratch=scratch,
+            workplace=scratch / "workplace",
             progress=Quiet(),
             cache=Cache.default(),
         )

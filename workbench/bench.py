@@ -17,8 +17,9 @@ from workbench.tokens import Tokens, tokenize_once
 
 @dataclass(frozen=True)
 class Bench:
-    """The task's rows, the fine-tuned base as teacher, a seed, an empty folder and somebody to tell of progress.
+    """The task's rows, the fine-tuned base as teacher, a seed, two folders and somebody to tell of progress.
 
+    ``scratch`` is empty and goes away; ``workplace`` outlives a kill, so that long training can be taken up again.
     Test rows are in ``data.tests`` because measuring needs them there; a strategy must not look at them.
     """
 
@@ -27,6 +28,7 @@ class Bench:
     training: Training
     seed: int
     scratch: Path
+    workplace: Path
     progress: Reporter
     cache: Cache
 

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from workbench import __version__
-from workbench.errors import WorkbenchError
+from workbench.errors import DEBUG_VARIABLE, WorkbenchError
 from workbench.files import is_disk_full, write_text_whole
 from workbench.listing import LISTINGS, Listing
 from workbench.plugins import REPORTS, load
@@ -34,7 +34,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-out = Console()
+# Rich takes 80 columns for a pipe; the widest table needs 100.
+out = Console(width=None if sys.stdout.isatty() else 100)
 err = Console(stderr=True)
 
 StoreOption = Annotated[
@@ -52,7 +53,7 @@ def options(
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
 ) -> None:
     """Options of every command."""
-    os.environ["WORKBENCH_DEBUG"] = "1" if debug else ""
+    os.environ[DEBUG_VARIABLE] = "1" if debug else ""
     if version:
         out.print(__version__)
         raise typer.Exit
@@ -190,7 +191,7 @@ def _print_json(value: Any) -> None:
 
 
 def _complain(message: str, code: int) -> None:
-    if os.environ.get("WORKBENCH_DEBUG"):
+    if os.environ.get(DEBUG_VARIABLE):
         traceback.print_exc()
     err.print(Text(f"error: {message}", style="red"), soft_wrap=True)
     raise SystemExit(code)

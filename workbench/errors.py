@@ -20,6 +20,10 @@ import difflib
 from collections.abc import Iterable
 
 
+# Set to anything by `workbench --debug`: tracebacks are shown.
+DEBUG_VARIABLE = "WORKBENCH_DEBUG"
+
+
 class WorkbenchError(Exception):
     """A failure with a sentence for the person: what, where, and the way out."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,9 +15,10 @@ from workbench.cache import Cache
 from workbench.clock import Stopwatch, now
 from workbench.encoder import Encoder
 from workbench.environment import Environment
-from workbench.errors import PluginError, StoreError, WorkbenchError, first_line
+from workbench.errors import DEBUG_VARIABLE, PluginError, StoreError, WorkbenchError, first_line
 from workbench.files import is_disk_full
 from workbench.finetuned import finetuned_base
+from workbench.measurement import Measurement
 from workbench.plan import Plan, PlannedRun
 from workbench.progress import Reporter
 from workbench.recipe import BASELINE
@@ -97,6 +99,8 @@ class Executor:
                 self._make(planned, record)
                 tally.made.append(planned.id)
             except StageError as error:
+                if os.environ.get(DEBUG_VARIABLE):
+                    traceback.print_exception(error.cause)
                 kept = self._keep_failure(record, error)
                 self.progress.say(f"  failed in stage '{error.stage}': {_reason(error.cause)}\n  kept as {kept}")
                 tally.failed.append(planned.id)
@@ -106,49 +110,62 @@ class Executor:
             base, base_record = finetuned_base(self.plan.base, planned.data, planned.seed, self.cache, self.progress)
         record = blank.model_copy(update={"base": base_record})
         with stage("save"), self.store.writing(planned.id) as folder, _scratch() as scratch:
-            encoder, steps = self._apply_all(planned, base, scratch)
-            artifact = folder / ARTIFACT
-            artifact.mkdir()
-            manifest = encoder.save(artifact)
-            with stage("measure"):
-                measured = measure_in_fresh_process(
-                    artifact,
-                    planned.data,
-                    self._reference(planned),
-                    planned.study.measure,
-                    out=folder,
-                    scratch=scratch,
-                    cache=self.cache,
-                )
-            done = record.model_copy(
-                update={
-                    "steps": steps,
-                    "artifact": ArtifactRecord(
-                        runtime=manifest.runtime, portable=manifest.portable, files=manifest.files
-                    ),
-                    "measurements": tuple(measured),
-                }
-            )
-            self.store.keep(done, folder)
+            encoder, steps = base, []
+            for number, strategy in enumerate(planned.strategies, 1):
+                bench = self._bench(planned, base, number, scratch / f"step-{number}")
+                encoder, step = self._step(planned, strategy, encoder, bench, last=number == len(planned.strategies))
+                steps.append(step)
+            kept, measured = self._saved_and_measured(planned, encoder, folder)
+            if steps:
+                steps[-1] = steps[-1].model_copy(update={"measurements": measured})
+            found = {"steps": tuple(steps), "artifact": kept, "measurements": measured}
+            self.store.keep(record.model_copy(update=found), folder)
+        for number in range(1, len(planned.strategies) + 1):
+            self.cache.clear_workplace(_workplace(planned, number))
 
-    def _apply_all(self, planned: PlannedRun, base: Encoder, scratch: Path) -> tuple[Encoder, tuple[StepRecord, ...]]:
-        encoder, records = base, []
-        for number, strategy in enumerate(planned.strategies, 1):
-            workplace = scratch / f"step-{number}"
-            workplace.mkdir()
-            bench = Bench(
-                data=planned.data,
-                teacher=base,
-                training=planned.study.training,
-                seed=planned.seed,
-                scratch=workplace,
-                progress=self.progress,
+    def _bench(self, planned: PlannedRun, base: Encoder, number: int, scratch: Path) -> Bench:
+        scratch.mkdir()
+        return Bench(
+            data=planned.data,
+            teacher=base,
+            training=planned.study.training,
+            seed=planned.seed,
+            scratch=scratch,
+            workplace=self.cache.workplace(_workplace(planned, number)),
+            progress=self.progress,
+            cache=self.cache,
+        )
+
+    def _step(
+        self, planned: PlannedRun, strategy: Strategy, encoder: Encoder, bench: Bench, *, last: bool
+    ) -> tuple[Encoder, StepRecord]:
+        """Apply one step; what it gave is measured at once, unless it is the last and measured as the result."""
+        with stage("apply"):
+            evolved, record = _apply(strategy, encoder, bench)
+        if last:
+            return evolved, record
+        with _scratch() as folder:
+            _, measured = self._saved_and_measured(planned, evolved, folder)
+        return evolved, record.model_copy(update={"measurements": measured})
+
+    def _saved_and_measured(
+        self, planned: PlannedRun, encoder: Encoder, folder: Path
+    ) -> tuple[ArtifactRecord, tuple[Measurement, ...]]:
+        artifact = folder / ARTIFACT
+        artifact.mkdir()
+        manifest = encoder.save(artifact)
+        with stage("measure"), _scratch() as scratch:
+            measured = measure_in_fresh_process(
+                artifact,
+                planned.data,
+                self._reference(planned),
+                planned.study.measure,
+                out=folder,
+                scratch=scratch,
                 cache=self.cache,
             )
-            with stage("apply"):
-                encoder, record = _apply(strategy, encoder, bench)
-            records.append(record)
-        return encoder, tuple(records)
+        record = ArtifactRecord(runtime=manifest.runtime, portable=manifest.portable, files=manifest.files)
+        return record, tuple(measured)
 
     def _reference(self, planned: PlannedRun) -> Path | None:
         if planned.recipe.name == BASELINE:
@@ -201,6 +218,10 @@ def _apply(strategy: Strategy, encoder: Encoder, bench: Bench) -> tuple[Encoder,
     step = evolved.lineage.steps[-1]
     facts = step.model_dump(exclude={"portable"})
     return evolved, StepRecord(**facts, cost=watch.cost())
+
+
+def _workplace(planned: PlannedRun, number: int) -> str:
+    return f"{planned.fingerprint}-{number}"
 
 
 def _reason(error: Exception) -> str:

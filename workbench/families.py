@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from torch import nn
 
 from workbench.errors import BaseModelError, PlanError
+
+Block = Literal["attention", "ffn"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,12 @@ class Family:
     keys: dict[str, str] = field(default_factory=dict)
     reserved_positions: int = 0
     shares_layers: bool = False
+    attention: str = "attention.self"
+    projections: tuple[str, str, str] = ("query", "key", "value")
+    # The parts of a layer that make up each of its two halves, norms included.
+    attention_block: tuple[str, ...] = ("attention",)
+    ffn_block: tuple[str, ...] = ("intermediate", "output")
+    lacks: tuple[str, ...] = ()
 
     def key(self, meaning: str) -> str:
         """What the configuration calls a quantity."""
@@ -63,6 +71,9 @@ FAMILIES: dict[str, Family] = {
             "albert.embeddings.word_embeddings",
             ("albert.pooler", "classifier"),
             shares_layers=True,
+            attention="albert_layers.0.attention",
+            attention_block=("albert_layers.0.attention",),
+            ffn_block=("albert_layers.0.ffn", "albert_layers.0.ffn_output", "albert_layers.0.full_layer_layer_norm"),
         ),
         Family(
             "distilbert",
@@ -71,6 +82,11 @@ FAMILIES: dict[str, Family] = {
             "distilbert.embeddings.word_embeddings",
             ("pre_classifier", "classifier"),
             keys=DISTIL_KEYS,
+            attention="attention",
+            projections=("q_lin", "k_lin", "v_lin"),
+            attention_block=("attention", "sa_layer_norm"),
+            ffn_block=("ffn", "output_layer_norm"),
+            lacks=("token_types",),
         ),
     )
 }
@@ -98,14 +114,67 @@ def longest_input(config: Any) -> int:
     return int(config.max_position_embeddings) - family_of(config).reserved_positions
 
 
+def takes_token_types(config: Any) -> bool:
+    """Whether the family tells the first text from the second by token types."""
+    return "token_types" not in family_of(config).lacks
+
+
 def part(model: nn.Module, path: str) -> Any:
     """Reach a part of a model by its attribute path."""
     return model.get_submodule(path)
 
 
+def with_part(model: Any, path: str, new: nn.Module) -> Any:
+    """A copy of a model with another module in the place of a part; the given model stays as it was."""
+    changed = copy.deepcopy(model)
+    holder, _, name = path.rpartition(".")
+    setattr(part(changed, holder), name, new)
+    return changed
+
+
+def word_table(model: Any) -> Any:
+    """The module that turns token ids into word embeddings."""
+    return part(model, family_of(model.config).word_embeddings)
+
+
 def layers_of(model: Any) -> nn.ModuleList:
     """The transformer layers of a model, or ALBERT's layer groups."""
     return part(model, family_of(model.config).layers)  # type: ignore[no-any-return]
+
+
+def projections(model: Any, layer: int) -> tuple[list[nn.Module], int]:
+    """The query, key and value maps of a layer, and how often they are used before that layer's own turn.
+
+    In families that share layers one map serves many layers, each at its own turn.
+    """
+    family = family_of(model.config)
+    groups = layer_groups(model.config)
+    holder = layers_of(model)[groups[layer]].get_submodule(family.attention)
+    return [holder.get_submodule(name) for name in family.projections], groups[:layer].count(groups[layer])
+
+
+def layer_groups(config: Any) -> list[int]:
+    """Which entry of the layer list serves each layer: its own, or in ALBERT its group's."""
+    count = quantity(config, "num_hidden_layers")
+    return _groups(config, count) if family_of(config).shares_layers else list(range(count))
+
+
+def block_parameters(model: Any, layer: int, block: Block) -> dict[str, nn.Parameter]:
+    """The parameters of one half of an entry of the layer list, norms included, by their names inside that entry."""
+    family = family_of(model.config)
+    paths = family.attention_block if block == "attention" else family.ffn_block
+    holder = layers_of(model)[layer]
+    return {
+        f"{path}.{name}": parameter
+        for path in paths
+        for name, parameter in part(holder, path).named_parameters(remove_duplicate=False)
+    }
+
+
+def put_parameter(module: nn.Module, path: str, parameter: nn.Parameter) -> None:
+    """Let a module use a parameter, which others may use as well, in the place of its own."""
+    holder, _, name = path.rpartition(".")
+    setattr(part(module, holder), name, parameter)
 
 
 def check_layers(config: Any, keep: Sequence[int]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,8 @@ from workbench.runtimes.torch_runtime import TorchRuntime
 from workbench.study import Study
 from workbench.tasks.data import TaskData
 from workbench.tasks.task import Task
-from workbench.tokens import tokenize_once
-from workbench.training import Job, lesson, train
+from workbench.tokens import tokenize_once, tokenizer_fingerprint
+from workbench.training import Job, by_length, lesson, train
 
 DECISIVE_PACKAGES = ("torch", "transformers", "accelerate", "tokenizers")
 ENCODER = "encoder"
@@ -44,6 +45,15 @@ class OpenedBase:
         folder = bases.locate(study.base, study.folder)
         config = bases.read_config(study.base, folder)
         return cls(study, folder, bases.content_hash(folder), config)
+
+    @cached_property
+    def tokenizer_fingerprint(self) -> str:
+        """A hash of how the base splits text."""
+        return tokenizer_fingerprint(self.tokenizer())
+
+    def tokenizer(self) -> Any:
+        """The base's tokenizer, cutting texts at the study's length."""
+        return bases.load_tokenizer(self.study.base, self.folder, self.study.max_length, self.config)
 
     def needs_training(self, task: Task) -> bool:
         """Whether the base must be fine-tuned; ``finetune: never`` needs a head that fits."""
@@ -78,7 +88,7 @@ class OpenedBase:
         set_seed(seed)
         base = self.study.base
         model = bases.load_model(base, self.folder, task)
-        tokenizer = bases.load_tokenizer(base, self.folder, self.study.max_length, self.config)
+        tokenizer = self.tokenizer()
         lineage = Lineage(
             base=base.name,
             base_hash=self.hash,
@@ -119,12 +129,12 @@ def _fitted(
     if not opened.needs_training(data.task):
         return encoder, {"finetuned": False}
     learn = lesson(tokenize_once(encoder.tokenizer, data.train, cache), data.train)
-    chosen = sorted(data.select, key=lambda row: sum(map(len, row.texts)))
+    chosen = by_length(data.select)
     select = lesson(tokenize_once(encoder.tokenizer, chosen, cache), chosen)
     job = Job(data.task, opened.study.training, seed, f"fine-tuning {data.task.name}, seed {seed}")
     outcome = train(encoder.model, learn, select, job, cache.workplace(key), progress)
-    best = {"metric": outcome.metric, "score": outcome.score, "step": outcome.step, "steps": outcome.steps}
-    return Encoder(TorchRuntime(outcome.model), encoder.tokenizer, encoder.lineage), {"finetuned": True, "select": best}
+    notes = {"finetuned": True, "select": outcome.told()}
+    return Encoder(TorchRuntime(outcome.model), encoder.tokenizer, encoder.lineage), notes
 
 
 def _record(opened: OpenedBase, key: str, notes: dict[str, Any]) -> BaseRecord:

@@ -13,7 +13,7 @@ from workbench.files import hash_of
 from workbench.finetuned import OpenedBase
 from workbench.metrics import check_metrics
 from workbench.plugins import STRATEGIES, load, provider_of
-from workbench.recipe import Recipe
+from workbench.recipe import Recipe, Step
 from workbench.run import SCHEMA
 from workbench.sketch import Sketch
 from workbench.strategy import Strategy, check_fit
@@ -70,13 +70,16 @@ def make_plan(study: Study, only: tuple[str, ...] = ()) -> Plan:
     """Build every strategy, check order and fit, read the data; the first thing that cannot work is an error."""
     recipes = study.chosen_recipes(only)
     strategies = {recipe.name: _build(recipe) for recipe in recipes}
+    controls = [_control(recipe, strategies[recipe.name]) for recipe in recipes if recipe.control]
+    strategies |= {recipe.name: _build(recipe) for recipe in controls}
+    recipes = _side_by_side(recipes, controls)
     tasks = study.chosen_tasks()
     opened = OpenedBase.open(study)
     for task in tasks:
         check_metrics(task)
         opened.needs_training(task)
         for recipe in recipes:
-            _check(recipe, strategies[recipe.name], sketch_of(opened.config, task))
+            _check(recipe, strategies[recipe.name], sketch_of(opened.config, task, opened.tokenizer_fingerprint))
     runs = []
     for task in tasks:
         data = read_task(task, study.limit)
@@ -86,7 +89,7 @@ def make_plan(study: Study, only: tuple[str, ...] = ()) -> Plan:
     return Plan(study, opened, tuple(runs))
 
 
-def sketch_of(config: Any, task: Task) -> Sketch:
+def sketch_of(config: Any, task: Task, tokenizer: str = "") -> Sketch:
     """The outline of a base under a head for the task."""
     family = family_of(config)
     return Sketch(
@@ -99,6 +102,7 @@ def sketch_of(config: Any, task: Task) -> Sketch:
         kind=task.kind,
         labels=task.labels,
         groups=int(config.num_hidden_groups) if family.shares_layers else 0,
+        tokenizer=tokenizer,
     )
 
 
@@ -110,6 +114,35 @@ def build_strategy(name: str, options: dict[str, Any], where: str = "") -> Strat
     if loaded.name != name:
         raise PluginError(f"{where}strategy {name!r} calls itself {loaded.name!r}; the two names must be one")
     return loaded(**options)
+
+
+def _control(recipe: Recipe, strategies: tuple[Strategy, ...]) -> Recipe:
+    """The recipe without its teacher: every step that has a control is replaced by it."""
+    replaced = [strategy.control() for strategy in strategies]
+    if not any(replaced):
+        raise PlanError(f"{recipe.at('control')}no step learns from a teacher, so there is no control; leave it out")
+    steps = tuple(
+        Step(use=strategy.name, options=(other or strategy).model_dump(mode="json"))
+        for strategy, other in zip(strategies, replaced, strict=True)
+    )
+    control = Recipe(
+        name=f"{recipe.name}-control",
+        steps=steps,
+        when=f"what {recipe.name} comes to without its teacher",
+        control_of=recipe.name,
+    )
+    return control.placed(recipe.origin)
+
+
+def _side_by_side(recipes: list[Recipe], controls: list[Recipe]) -> list[Recipe]:
+    taken = {recipe.name for recipe in recipes}
+    for control in controls:
+        if control.name in taken:
+            raise PlanError(
+                f"{control.at()}the name is needed for the control of {control.control_of!r}; choose another"
+            )
+    following = {control.control_of: [control] for control in controls}
+    return [item for recipe in recipes for item in (recipe, *following.get(recipe.name, []))]
 
 
 def _build(recipe: Recipe) -> tuple[Strategy, ...]:

@@ -39,13 +39,19 @@ class Step(BaseModel):
 
 
 class Recipe(BaseModel):
-    """An ordered list of steps under a name; a recipe without steps is the baseline."""
+    """An ordered list of steps under a name; a recipe without steps is the baseline.
+
+    With ``control``, the same recipe without its teacher is run beside it, under the name ``NAME-control``; that
+    recipe says in ``control_of`` whose control it is.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     steps: tuple[Step, ...] = ()
     when: str = ""
+    control: bool = Field(default=False, description="also run the same recipe without its teacher")
+    control_of: str = ""
     _origin: Origin = PrivateAttr(default_factory=Origin)
 
     _name_is_safe = field_validator("name")(checked_name)

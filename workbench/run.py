@@ -28,7 +28,7 @@ class Cost(Record):
 
 
 class StepRecord(Record):
-    """A step that was carried out, what it decided and what it cost."""
+    """A step that was carried out, what it decided, what it cost, and what was measured right after it."""
 
     use: str
     options: dict[str, Any]
@@ -36,6 +36,7 @@ class StepRecord(Record):
     version: str
     detail: dict[str, Any]
     cost: Cost
+    measurements: tuple[Measurement, ...] = ()
 
 
 class BaseRecord(Record):

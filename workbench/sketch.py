@@ -13,8 +13,8 @@ class Sketch:
     """What is known of an encoder at plan time: its family, its sizes, its task, and the traits steps gave it.
 
     ``groups`` is how many sets of layer weights ALBERT has, 0 for families that do not share layers. ``tokenizer``
-    is its fingerprint. Traits are plain words. ``graph`` (no longer a torch model) and ``quantized`` (weights in few bits) are known
-    to the workbench; strategies may agree on others.
+    is its fingerprint. Traits are plain words. ``graph`` (no longer a torch model) and ``quantized`` (weights in few
+    bits) are known to the workbench; strategies may agree on others.
     """
 
     family: str

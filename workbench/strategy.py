@@ -70,6 +70,10 @@ class Strategy(BaseModel, ABC):
     def apply(self, encoder: Encoder, bench: Bench) -> Encoder:
         """Give a new encoder and leave the given one as it was."""
 
+    def control(self) -> Strategy | None:
+        """The same step without its teacher, for the same budget; ``None`` where no teacher is involved."""
+        return None
+
     def rebuild(self, model: Any, detail: Mapping[str, Any]) -> Any:
         """Give an untrained model the architecture that ``apply`` gave, so that saved weights fit into it.
 

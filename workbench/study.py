@@ -53,6 +53,10 @@ class Training(BaseModel):
     clip: float = Field(default=1.0, gt=0)
     evaluations: int = Field(default=6, ge=1, description="how often the select rows are scored and a checkpoint kept")
 
+    def training(self) -> Training:
+        """These settings alone; strategies that train have them among their own options."""
+        return Training(**{name: getattr(self, name) for name in Training.model_fields})
+
 
 class Study(BaseModel):
     """A base, tasks, seeds, training settings and recipes; every key is known or an error."""

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_model, save_model
 from torch.utils.data import Dataset, Sampler
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments, set_seed
 
+from workbench.families import takes_token_types
 from workbench.metrics import score
 from workbench.progress import Advance, Reporter
 from workbench.study import Training
@@ -24,14 +27,23 @@ from workbench.tokens import Tokens
 
 # Batches are cut from stretches of this many batches, sorted by length: little padding, still well mixed.
 STRETCH = 50
+CHECKPOINT_WEIGHTS = "model.safetensors"
+
+
+class Extra(Protocol):
+    """More than labels to learn from, such as what a teacher said; cut into batches beside the tokens."""
+
+    def batch(self, tokens: Tokens, chosen: list[int]) -> NDArray[np.float32]:
+        """Give what belongs to some examples, padded like them."""
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """Examples to learn from: their tokens and their labels."""
+    """Examples to learn from: their tokens, their labels, and what else there is to learn from."""
 
     tokens: Tokens
     labels: Sequence[Any]
+    extras: Mapping[str, Extra] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -53,6 +65,10 @@ class Outcome:
     score: float
     step: int
     steps: int
+
+    def told(self) -> dict[str, Any]:
+        """What of it belongs into a record."""
+        return {"metric": self.metric, "score": self.score, "step": self.step, "steps": self.steps}
 
 
 class Examples(Dataset[tuple[Lesson, int]]):
@@ -106,9 +122,23 @@ class EncoderTrainer(Trainer):
     def __init__(self, *args: Any, lengths: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._lengths = lengths
+        # Our losses are means over a batch; the trainer would pass a count of items to any open signature.
+        self.model_accepts_loss_kwargs = False
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         return LengthGrouped(self._lengths, self.args.per_device_train_batch_size, self.args.seed)
+
+    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+        # The stock method refuses models whose layers share weights.
+        folder = Path(output_dir or self.args.output_dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        save_model(self.model, str(folder / CHECKPOINT_WEIGHTS))
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        load_model(model or self.model, str(Path(resume_from_checkpoint) / CHECKPOINT_WEIGHTS))
+
+    def _load_best_model(self) -> None:
+        load_model(self.model, str(Path(self.state.best_model_checkpoint) / CHECKPOINT_WEIGHTS))
 
 
 class Telling(TrainerCallback):
@@ -126,7 +156,7 @@ class Collator:
     """Pads the examples of a batch and adds their labels."""
 
     def __init__(self, model: Any, kind: Kind) -> None:
-        self._takes_types = model.config.model_type != "distilbert"
+        self._takes_types = takes_token_types(model.config)
         self._label_type = getattr(torch, kind.label_type)
 
     def __call__(self, examples: list[tuple[Lesson, int]]) -> dict[str, torch.Tensor]:
@@ -137,6 +167,7 @@ class Collator:
         if not self._takes_types:
             batch.pop("token_type_ids", None)
         batch["labels"] = torch.tensor([lesson.labels[index] for index in chosen], dtype=self._label_type)
+        batch |= {name: torch.from_numpy(extra.batch(lesson.tokens, chosen)) for name, extra in lesson.extras.items()}
         return batch
 
 
@@ -180,9 +211,14 @@ def last_whole_checkpoint(workplace: Path) -> str | None:
     return None
 
 
-def lesson(tokens: Tokens, rows: Sequence[Row]) -> Lesson:
+def lesson(tokens: Tokens, rows: Sequence[Row], extras: Mapping[str, Extra] | None = None) -> Lesson:
     """Pair tokens with their rows' labels."""
-    return Lesson(tokens, [row.label for row in rows])
+    return Lesson(tokens, [row.label for row in rows], extras or {})
+
+
+def by_length(rows: Sequence[Row]) -> list[Row]:
+    """Sort rows by the length of their texts, so that judging them carries little padding."""
+    return sorted(rows, key=lambda row: sum(map(len, row.texts)))
 
 
 def _arguments(job: Job, examples: int, workplace: Path) -> TrainingArguments:
@@ -212,6 +248,7 @@ def _arguments(job: Job, examples: int, workplace: Path) -> TrainingArguments:
         seed=job.seed,
         data_seed=job.seed,
         remove_unused_columns=False,
+        dataloader_pin_memory=torch.cuda.is_available(),
         label_names=["labels"],
         report_to=[],
         logging_strategy="no",

@@ -37,6 +37,7 @@ class MeasureJob(BaseModel):
     rows: Path
     reference: Path | None
     out: Path
+    result: Path
     probes: tuple[str, ...]
     cache: Path
 
@@ -58,15 +59,14 @@ def measure_in_fresh_process(
         task=data.task.model_dump(mode="json", exclude={"sources"}),
         rows=rows.resolve(),
         reference=reference.resolve() if reference else None,
-        out=scratch.resolve(),
+        out=out.resolve(),
+        result=(scratch / RESULT).resolve(),
         probes=probes,
         cache=cache.root.resolve(),
     )
     (scratch / JOB).write_text(job.model_dump_json(), encoding="utf-8")
     _run_worker(scratch / JOB)
-    for path in scratch.glob("*.parquet"):
-        path.rename(out / path.name)
-    return [Measurement(**item) for item in json.loads((scratch / RESULT).read_text(encoding="utf-8"))]
+    return [Measurement(**item) for item in json.loads(job.result.read_text(encoding="utf-8"))]
 
 
 def _run_worker(job: Path) -> None:
@@ -128,7 +128,7 @@ def main(path: str) -> int:
         sys.stderr.write(f"{SAID}{' '.join(str(error).split())}\n")
         return 1
     text = json.dumps([found.model_dump(mode="json") for found in measured])
-    (job.out / RESULT).write_text(text, encoding="utf-8")
+    job.result.write_text(text, encoding="utf-8")
     return 0
 
 

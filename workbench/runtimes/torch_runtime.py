@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_model, save_model
 
+from workbench.families import takes_token_types
 from workbench.runtimes.runtime import Runtime
 from workbench.tokens import Batch
 
@@ -23,19 +24,21 @@ class TorchRuntime(Runtime):
 
     def __init__(self, model: Any) -> None:
         self.model = model.eval()
-        self._takes_types = model.config.model_type != "distilbert"
+        self._takes_types = takes_token_types(model.config)
 
     def logits(self, batch: Batch) -> NDArray[np.float32]:
         """Run one batch without gradients; a batch without padding goes without a mask, which is faster."""
-        tensors = {name: torch.from_numpy(values) for name, values in batch.items()}
-        if not self._takes_types:
-            tensors.pop("token_type_ids", None)
+        tensors = self.accepted({name: torch.from_numpy(values) for name, values in batch.items()})
         if bool(tensors["attention_mask"].all()):
             del tensors["attention_mask"]
         device = next(self.model.parameters()).device
         with torch.inference_mode():
             output = self.model(**{name: tensor.to(device) for name, tensor in tensors.items()})
         return output.logits.float().cpu().numpy()  # type: ignore[no-any-return]
+
+    def accepted(self, batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """The part of a batch that the model takes."""
+        return {name: tensor for name, tensor in batch.items() if name != "token_type_ids" or self._takes_types}
 
     def save(self, folder: Path) -> None:
         """Write configuration and weights; tensors that are shared stand in the file once."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 
 from workbench.errors import UnknownNameError
 from workbench.measurement import Measurement
@@ -42,6 +43,10 @@ class Kind(ABC):
     @abstractmethod
     def agreement(self, ours: list[Any], theirs: list[Any]) -> Measurement:
         """Say how far two lists of predictions agree, whatever the truth."""
+
+    @abstractmethod
+    def divergence(self, ours: Logits, theirs: Logits) -> float:
+        """Say how far outputs are from those of a reference; zero when they are equal."""
 
 
 class Classification(Kind):
@@ -77,6 +82,11 @@ class Classification(Kind):
         """Count the share of equal predictions."""
         equal = [float(a == b) for a, b in zip(ours, theirs, strict=True)]
         return Measurement.single("agreement", "share", "higher", float(np.mean(equal)))
+
+    def divergence(self, ours: Logits, theirs: Logits) -> float:
+        """The mean Kullback-Leibler divergence of our label probabilities from theirs."""
+        log_ours, log_theirs = (log_softmax(np.asarray(logits, np.float64), axis=-1) for logits in (ours, theirs))
+        return float((np.exp(log_theirs) * (log_theirs - log_ours)).sum(-1).mean())
 
 
 class Regression(Kind):
@@ -115,6 +125,10 @@ class Regression(Kind):
         if np.ptp(ours) == 0 or np.ptp(theirs) == 0:
             return Measurement.single("agreement", "correlation", "higher", float(np.allclose(ours, theirs)))
         return Measurement.single("agreement", "correlation", "higher", float(np.corrcoef(ours, theirs)[0, 1]))
+
+    def divergence(self, ours: Logits, theirs: Logits) -> float:
+        """The mean squared distance of our scores from theirs."""
+        return float(np.square(np.asarray(ours, np.float64) - np.asarray(theirs, np.float64)).mean())
 
 
 KINDS: dict[str, Kind] = {kind.name: kind for kind in (Classification(), Regression())}
