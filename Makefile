@@ -23,7 +23,7 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 benchmarks: $(STAMP)
-	$(BIN)/python benchmarks/evaluation.py
+	$(BIN)/python tests/benchmarks/evaluation.py
 
 dashboard: $(STAMP)
 	$(BIN)/streamlit run app.py --server.address localhost

@@ -47,10 +47,8 @@ class Cache:
         return self.root / sort / key
 
     def workplace(self, key: str) -> Path:
-        """A folder that outlives a kill, for work that can be taken up again."""
-        folder = self.root / "unfinished" / key
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
+        """A folder that outlives a kill, for work that can be taken up again; whoever works there makes it."""
+        return self.root / "unfinished" / key
 
     def clear_workplace(self, key: str) -> None:
         """Throw away what unfinished work left once it is finished."""

@@ -19,7 +19,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-
 # Set to anything by `workbench --debug`: tracebacks are shown.
 DEBUG_VARIABLE = "WORKBENCH_DEBUG"
 

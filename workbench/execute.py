@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbench.bench import Bench
 from workbench.cache import Cache
-from workbench.clock import Stopwatch, now
+from workbench.clock import now
 from workbench.encoder import Encoder
 from workbench.environment import Environment
-from workbench.errors import DEBUG_VARIABLE, PluginError, StoreError, WorkbenchError, first_line
+from workbench.errors import DEBUG_VARIABLE, StoreError, WorkbenchError, first_line
 from workbench.files import is_disk_full
 from workbench.finetuned import finetuned_base
 from workbench.measurement import Measurement
@@ -23,8 +21,8 @@ from workbench.plan import Plan, PlannedRun
 from workbench.progress import Reporter
 from workbench.recipe import BASELINE
 from workbench.run import ArtifactRecord, DataRecord, Failure, Run, Stage, StepRecord
+from workbench.steps import StepMaker
 from workbench.store import ARTIFACT, PREDICTIONS, RunStore
-from workbench.strategy import Strategy
 from workbench.worker import measure_in_fresh_process
 
 
@@ -109,44 +107,27 @@ class Executor:
         with stage("base"):
             base, base_record = finetuned_base(self.plan.base, planned.data, planned.seed, self.cache, self.progress)
         record = blank.model_copy(update={"base": base_record})
-        with stage("save"), self.store.writing(planned.id) as folder, _scratch() as scratch:
-            encoder, steps = base, []
-            for number, strategy in enumerate(planned.strategies, 1):
-                bench = self._bench(planned, base, number, scratch / f"step-{number}")
-                encoder, step = self._step(planned, strategy, encoder, bench, last=number == len(planned.strategies))
-                steps.append(step)
+        with stage("save"), self.store.writing(planned.id) as folder, self.store.scratch("scratch") as scratch:
+            maker = StepMaker(planned, base, scratch, self.progress, self.cache)
+            encoder, steps = self._all_steps(planned, maker)
             kept, measured = self._saved_and_measured(planned, encoder, folder)
             if steps:
                 steps[-1] = steps[-1].model_copy(update={"measurements": measured})
             found = {"steps": tuple(steps), "artifact": kept, "measurements": measured}
             self.store.keep(record.model_copy(update=found), folder)
+
+    def _all_steps(self, planned: PlannedRun, maker: StepMaker) -> tuple[Encoder, list[StepRecord]]:
+        """Apply every step; what each gave is measured at once, and the last one's as the result."""
+        encoder, records = maker.base, []
         for number in range(1, len(planned.strategies) + 1):
-            self.cache.clear_workplace(_workplace(planned, number))
-
-    def _bench(self, planned: PlannedRun, base: Encoder, number: int, scratch: Path) -> Bench:
-        scratch.mkdir()
-        return Bench(
-            data=planned.data,
-            teacher=base,
-            training=planned.study.training,
-            seed=planned.seed,
-            scratch=scratch,
-            workplace=self.cache.workplace(_workplace(planned, number)),
-            progress=self.progress,
-            cache=self.cache,
-        )
-
-    def _step(
-        self, planned: PlannedRun, strategy: Strategy, encoder: Encoder, bench: Bench, *, last: bool
-    ) -> tuple[Encoder, StepRecord]:
-        """Apply one step; what it gave is measured at once, unless it is the last and measured as the result."""
-        with stage("apply"):
-            evolved, record = _apply(strategy, encoder, bench)
-        if last:
-            return evolved, record
-        with _scratch() as folder:
-            _, measured = self._saved_and_measured(planned, evolved, folder)
-        return evolved, record.model_copy(update={"measurements": measured})
+            with stage("apply"):
+                encoder, record = maker.make(number, encoder)
+            if number < len(planned.strategies):
+                with self.store.scratch("scratch") as folder:
+                    _, measured = self._saved_and_measured(planned, encoder, folder)
+                record = record.model_copy(update={"measurements": measured})
+            records.append(record)
+        return encoder, records
 
     def _saved_and_measured(
         self, planned: PlannedRun, encoder: Encoder, folder: Path
@@ -154,7 +135,7 @@ class Executor:
         artifact = folder / ARTIFACT
         artifact.mkdir()
         manifest = encoder.save(artifact)
-        with stage("measure"), _scratch() as scratch:
+        with stage("measure"), self.store.scratch("scratch") as scratch:
             measured = measure_in_fresh_process(
                 artifact,
                 planned.data,
@@ -210,29 +191,9 @@ class Executor:
         return failed_id
 
 
-def _apply(strategy: Strategy, encoder: Encoder, bench: Bench) -> tuple[Encoder, StepRecord]:
-    watch = Stopwatch()
-    evolved = strategy.apply(encoder, bench)
-    if not isinstance(evolved, Encoder) or len(evolved.lineage.steps) != len(encoder.lineage.steps) + 1:
-        raise PluginError(f"strategy {strategy.name!r} must return encoder.evolve(...) exactly once")
-    step = evolved.lineage.steps[-1]
-    facts = step.model_dump(exclude={"portable"})
-    return evolved, StepRecord(**facts, cost=watch.cost())
-
-
-def _workplace(planned: PlannedRun, number: int) -> str:
-    return f"{planned.fingerprint}-{number}"
-
-
 def _reason(error: Exception) -> str:
     if is_disk_full(error):
         return f"no space left while writing ({first_line(error)}); make room and run the study again"
     if isinstance(error, WorkbenchError):
         return str(error)
     return f"{type(error).__name__}: {first_line(error)}"
-
-
-@contextmanager
-def _scratch() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
-        yield Path(folder)

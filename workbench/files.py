@@ -44,36 +44,46 @@ def files_below(folder: Path) -> list[Path]:
 
 
 @contextmanager
-def written_whole(target: Path, partials: Path) -> Iterator[Path]:
-    """Lend an empty folder; on a clean exit it becomes ``target``, otherwise nothing of it remains.
+def lent_folder(partials: Path, name: str) -> Iterator[Path]:
+    """Lend an empty folder that goes away afterwards, also when this process is killed: see ``sweep_partials``.
 
-    The folder is flushed to disk before its one atomic rename. When ``target`` came into being meanwhile (another
-    process was faster), that one stays and ours is discarded. A lock beside the partial folder tells a living
-    writer from a dead one; see ``sweep_partials``.
+    A lock beside the folder tells a living borrower from a dead one.
     """
     partials.mkdir(parents=True, exist_ok=True)
-    partial = partials / f"{target.name}.{os.getpid()}.{os.urandom(4).hex()}"
+    partial = partials / f"{name}.{os.getpid()}.{os.urandom(4).hex()}"
     lock = FileLock(f"{partial}{LOCK_SUFFIX}")
     with lock:
         partial.mkdir()
         try:
             yield partial
-            flush_folder(partial)
-            _rename_unless_there(partial, target)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
             Path(lock.lock_file).unlink(missing_ok=True)
 
 
+@contextmanager
+def written_whole(target: Path, partials: Path) -> Iterator[Path]:
+    """Lend an empty folder; on a clean exit it becomes ``target``, otherwise nothing of it remains.
+
+    The folder is flushed to disk before its one atomic rename. When ``target`` came into being meanwhile (another
+    process was faster), that one stays and ours is discarded.
+    """
+    with lent_folder(partials, target.name) as partial:
+        yield partial
+        flush_folder(partial)
+        _rename_unless_there(partial, target)
+
+
 def sweep_partials(partials: Path) -> int:
     """Remove what killed writers left behind; living writers hold their lock and are left alone."""
     swept = 0
-    for partial in [path for path in partials.glob("*") if path.is_dir()]:
-        lock = FileLock(f"{partial}{LOCK_SUFFIX}", timeout=0)
+    left = {path.name.removesuffix(LOCK_SUFFIX) for path in partials.glob("*")}
+    for name in sorted(left):
+        lock = FileLock(partials / f"{name}{LOCK_SUFFIX}", timeout=0)
         try:
             with lock:
-                shutil.rmtree(partial, ignore_errors=True)
-                swept += 1
+                swept += (partials / name).is_dir()
+                shutil.rmtree(partials / name, ignore_errors=True)
                 Path(lock.lock_file).unlink(missing_ok=True)
         except Timeout:
             continue

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from workbench import __version__
-from workbench.errors import ArtifactError
+from workbench.errors import ArtifactError, first_line
 from workbench.files import folder_hashes, write_text_whole
 
 MANIFEST = "workbench.json"
@@ -77,12 +78,14 @@ class Manifest(BaseModel):
         """Read and check an artifact's manifest; a missing, newer or altered artifact is a clear error."""
         path = folder / MANIFEST
         try:
-            manifest = cls.model_validate_json(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
+            if json.loads(text).get("schema_number", SCHEMA) > SCHEMA:
+                raise ArtifactError(f"{path} was written by a newer workbench; update this one to open it")
+            manifest = cls.model_validate_json(text)
         except FileNotFoundError:
             raise ArtifactError(f"{folder}: not an artifact of the workbench (no {MANIFEST})") from None
-        except (OSError, ValidationError, UnicodeDecodeError) as error:
-            reason = str(error).splitlines()[0]
-            raise ArtifactError(f"{path}: cannot be read, perhaps written by a newer workbench ({reason})") from None
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            raise ArtifactError(f"{path}: is damaged ({first_line(error)})") from None
         manifest.check(folder)
         return manifest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 Direction = Literal["higher", "lower", "neither"]
 
@@ -22,8 +22,8 @@ class Measurement(BaseModel):
     metric: str
     unit: str
     better: Direction
-    values: tuple[float, ...] = Field(min_length=1)
-    interval: tuple[float, float] | None = None
+    values: tuple[FiniteFloat, ...] = Field(min_length=1)
+    interval: tuple[FiniteFloat, FiniteFloat] | None = None
 
     @classmethod
     def single(cls, metric: str, unit: str, better: Direction, value: float) -> Self:

@@ -42,7 +42,7 @@ class PlannedRun:
                 "schema": SCHEMA,
                 "study": self.study.name,
                 "recipe": self.recipe.name,
-                "steps": [_step_identity(strategy) for strategy in self.strategies],
+                "steps": [step_identity(strategy) for strategy in self.strategies],
                 "base": self.base_key,
                 "data": self.data.fingerprint,
                 "metrics": self.data.task.metrics,
@@ -168,7 +168,8 @@ def _check(recipe: Recipe, strategies: tuple[Strategy, ...], sketch: Sketch) -> 
             raise PlanError(f"{recipe.at('steps', index)}step {index + 1}: {strategy.name}: {error}") from None
 
 
-def _step_identity(strategy: Strategy) -> dict[str, Any]:
+def step_identity(strategy: Strategy) -> dict[str, Any]:
+    """What decides a step: the strategy, its options, and who provides it in which version."""
     provider = provider_of(STRATEGIES, strategy.name)
     return {
         "use": strategy.name,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from filelock import FileLock
 from pydantic import ValidationError
 
 from workbench.errors import StoreError, UnknownNameError, first_line
-from workbench.files import sweep_partials, write_text_whole, written_whole
+from workbench.files import lent_folder, sweep_partials, write_text_whole, written_whole
 from workbench.run import SCHEMA, Run
 
 RECORD = "run.json"
@@ -79,11 +80,16 @@ class RunStore:
         except (OSError, UnicodeDecodeError) as error:
             raise StoreError(f"run {run_id}: {path} cannot be read ({first_line(error)})") from None
         try:
+            facts = json.loads(text)
+            if isinstance(facts, dict) and facts.get("schema_number", SCHEMA) > SCHEMA:
+                raise StoreError(f"run {run_id}: {path} was written by a newer workbench; update this one to read it")
             return Run.model_validate_json(text)
         except ValidationError as error:
-            newer = f'"schema_number": {SCHEMA}' not in text
-            reason = "another schema number; it may come from a newer workbench" if newer else first_line(error)
-            raise StoreError(f"run {run_id}: {path} is damaged ({reason})") from None
+            fault = error.errors()[0]
+            place = ".".join(map(str, fault["loc"]))
+            raise StoreError(f"run {run_id}: {path} is damaged ({place or 'the record'}: {fault['msg']})") from None
+        except (ValueError, TypeError) as error:
+            raise StoreError(f"run {run_id}: {path} is damaged ({first_line(error)})") from None
 
     def find(self, name: str) -> Run:
         """Read a run by its id or an unambiguous beginning of it."""
@@ -108,6 +114,10 @@ class RunStore:
         """Lend a folder that becomes the run's own once everything in it, its record last, is written."""
         with written_whole(self.folder(run_id), self._partials) as partial:
             yield partial
+
+    def scratch(self, name: str) -> AbstractContextManager[Path]:
+        """Lend an empty folder for the time of some work."""
+        return lent_folder(self._partials, name)
 
     def keep(self, run: Run, partial: Path) -> None:
         """Write a record into the folder lent by ``writing``."""

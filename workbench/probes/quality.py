@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workbench.errors import StoreError
+import numpy as np
+
+from workbench.errors import ArtifactError, StoreError
 from workbench.measurement import Measurement
 from workbench.metrics import score
 from workbench.predictions import Predictions, read_predictions, write_predictions
@@ -30,6 +32,8 @@ class Quality:
     def _answer(self, subject: Subject, part: str, rows: tuple[Row, ...]) -> Predictions:
         tokens = tokenize_once(subject.encoder.tokenizer, rows, subject.cache)
         logits = subject.encoder.logits(tokens)
+        if not all(np.isfinite(row).all() for row in logits):
+            raise ArtifactError(f"{subject.artifact}: some of its outputs are not finite numbers; it cannot be judged")
         predictions = kind_of(subject.task).predictions(logits)
         return Predictions(part, [row.id for row in rows], [row.label for row in rows], predictions, logits)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,9 @@ class TorchRuntime(Runtime):
 
     def save(self, folder: Path) -> None:
         """Write configuration and weights; tensors that are shared stand in the file once."""
-        self.model.config.save_pretrained(folder)
+        config = copy.deepcopy(self.model.config)
+        config.architectures = [type(self.model).__name__]
+        config.save_pretrained(folder)
         save_model(self.model, str(folder / WEIGHTS), metadata={"format": "pt"})
 
     def parameters(self) -> int:

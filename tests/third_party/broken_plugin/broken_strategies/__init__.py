@@ -1,0 +1,1 @@
+"""Strategies that are broken on purpose."""

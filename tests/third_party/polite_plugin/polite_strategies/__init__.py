@@ -1,0 +1,1 @@
+"""Strategies from outside the workbench; an example to copy."""

@@ -1,0 +1,1 @@
+"""A strategy under a name that is taken."""
