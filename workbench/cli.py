@@ -170,12 +170,19 @@ def _print_listing(listing: Listing) -> None:
     if not listing.rows:
         out.print(Text(f"no {listing.title} yet"))
     else:
-        table = Table(*listing.rows[0], title=Text(listing.title), title_justify="left")
+        columns = listing.columns or tuple(listing.rows[0])
+        table = Table(title=Text(listing.title), title_justify="left", show_lines=any(map(_is_long, listing.rows)))
+        for number, column in enumerate(columns):
+            table.add_column(column, overflow="fold", no_wrap=number == 0)
         for row in listing.rows:
-            table.add_row(*(Text(_cell(value)) for value in row.values()))
+            table.add_row(*(Text(_cell(row[column])) for column in columns))
         out.print(table)
     for remark in listing.remarks:
         err.print(Text(remark, style="yellow"))
+
+
+def _is_long(row: dict[str, Any]) -> bool:
+    return any(len(_cell(value)) > 60 for value in row.values())
 
 
 def _cell(value: Any) -> str:

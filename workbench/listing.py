@@ -12,17 +12,22 @@ from workbench.compare import headline
 from workbench.plugins import GROUPS, STRATEGIES, TASKS, conflict, found, load
 from workbench.recipe import cookbook
 from workbench.store import RunStore
+from workbench.strategy import ALL_FAMILIES
 from workbench.study import Study, embedded_studies
 from workbench.tasks.task import Task
 
 
 @dataclass(frozen=True)
 class Listing:
-    """Rows under headings, the same values for people and programs, and remarks on what could not be listed."""
+    """Rows under headings, and remarks on what could not be listed.
+
+    Programs get every value; people get the columns that fit a terminal, or all where none are named.
+    """
 
     title: str
     rows: list[dict[str, Any]]
     remarks: list[str] = field(default_factory=list)
+    columns: tuple[str, ...] = ()
 
 
 def list_strategies(store: RunStore) -> Listing:
@@ -31,17 +36,20 @@ def list_strategies(store: RunStore) -> Listing:
     rows = [
         {
             "name": entry.name,
-            "what it does": entry.summary or f"broken: {entry.broken}",
-            "options": list(entry.options.get("properties", {})),
-            "families": list(entry.families),
+            "what it does": entry.summary or "broken, see below",
+            "families": ["all"] if set(entry.families) == set(ALL_FAMILIES) else list(entry.families),
+            "kinds": list(entry.kinds),
             "needs": list(entry.needs),
             "claims": list(entry.claims),
             "not after": list(entry.refuses),
+            "options": entry.options.get("properties", {}),
             "from": entry.provider,
         }
         for entry in entries
     ]
-    return Listing("strategies", rows, [f"{entry.name} is broken: {entry.broken}" for entry in entries if entry.broken])
+    remarks = [entry.broken for entry in entries if entry.broken]
+    columns = ("name", "what it does", "families", "needs", "claims", "not after")
+    return Listing("strategies", rows, remarks, columns)
 
 
 def list_tasks(store: RunStore) -> Listing:
@@ -64,11 +72,11 @@ def list_tasks(store: RunStore) -> Listing:
                 "sources": [source.describe() for source in task.sources],
             }
         )
-    return Listing("tasks", rows, remarks)
+    return Listing("tasks", rows, remarks, ("name", "question", "kind", "labels", "metrics"))
 
 
 def list_recipes(store: RunStore) -> Listing:
-    """The cookbook, then the embedded studies."""
+    """The cookbook."""
     rows = [
         {"name": recipe.name, "steps": [step.use for step in recipe.steps], "when": recipe.when}
         for recipe in cookbook().values()
@@ -83,7 +91,7 @@ def list_studies(store: RunStore) -> Listing:
         study = Study.load(path)
         recipes = [recipe if isinstance(recipe, str) else recipe.name for recipe in study.recipes]
         rows.append({"name": name, "about": study.about, "recipes": recipes, "file": str(path)})
-    return Listing("studies", rows)
+    return Listing("studies", rows, columns=("name", "about", "recipes"))
 
 
 def list_runs(store: RunStore) -> Listing:
@@ -103,7 +111,7 @@ def list_runs(store: RunStore) -> Listing:
         }
         for run in runs
     ]
-    return Listing(f"runs in {store.root}", rows, damaged)
+    return Listing(f"runs in {store.root}", rows, damaged, ("run", "study", "status", "quality", "metric", "made"))
 
 
 def list_plugins(store: RunStore) -> Listing:

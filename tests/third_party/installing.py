@@ -23,14 +23,20 @@ def installed(plugin: str, places: Path) -> Path:
     return target
 
 
-def advertised(folder: Path, name: str, source: str) -> Path:
-    """Lay out a package of one module as an installer would, advertising its ``Only`` as a strategy."""
+def laid_out(folder: Path, name: str, source: str) -> Path:
+    """Lay out a package of one module as an installer would, and give the folder for its metadata."""
     module = name.replace("-", "_")
     facts = folder / f"{module}-0.1.dist-info"
     facts.mkdir(parents=True)
     (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1\n")
-    (facts / "entry_points.txt").write_text(f"[workbench.strategies]\n{name} = {module}:Only\n")
     (folder / f"{module}.py").write_text(source)
+    return facts
+
+
+def advertised(folder: Path, name: str, source: str) -> Path:
+    """Lay out a package that advertises its ``Only`` as a strategy under its own name, and give the whole folder."""
+    facts = laid_out(folder, name, source)
+    (facts / "entry_points.txt").write_text(f"[workbench.strategies]\n{name} = {name.replace('-', '_')}:Only\n")
     return folder
 
 

@@ -18,6 +18,7 @@ from tiny import write_base, write_task_files
 from workbench import __version__
 from workbench.cli import main
 from workbench.listing import LISTINGS
+from workbench.measurement import Measurement
 from workbench.store import RunStore
 
 HEAVY = ("torch", "transformers", "datasets", "onnxruntime", "sklearn")
@@ -147,7 +148,7 @@ def test_every_listing_is_a_table_and_json(what, tmp_path):
 
 @pytest.mark.parametrize(
     ("what", "name"),
-    [("tasks", "stsb"), ("recipes", "half-depth-int8"), ("studies", "demo"), ("strategies", "layer-drop")],
+    [("tasks", "stsb"), ("recipes", "int8"), ("studies", "demo"), ("strategies", "layer-drop")],
 )
 def test_listings_hold_what_comes_with_the_workbench(what, name):
     rows = json.loads(command("list", what, "--json").out)["rows"]
@@ -428,6 +429,22 @@ def test_a_failed_run_is_tried_again_and_then_there_is_nothing_left_to_do(story,
     assert (again.code, again.err) == (0, "")
     assert f"nothing to do: all 4 runs of study tiny are in {store}" in again.out
     assert "fine-tuning" not in again.out
+
+
+def test_the_table_after_a_call_is_about_the_rows_of_that_call(story, here, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_CACHE", str(story.cache))
+    store = RunStore(shutil.copytree(story.place.store, tmp_path / "copy"))
+    base = next(run for run in store.runs()[0] if run.is_baseline)
+    few = base.data.model_copy(update={"fingerprint": "few", "limit": 5})
+    low = Measurement.single("accuracy", "score", "higher", 0.0123)
+    changes = {"id": "later-on-fewer-rows", "created": "2999-01-01", "data": few, "measurements": (low,)}
+    with store.writing("later-on-fewer-rows") as folder:
+        store.keep(base.model_copy(update=changes), folder)
+    said = here("run", story.place.study, "--store", store.root, "--only", "drop")
+    assert said.code == 0, said
+    (line,) = [line for line in said.out.splitlines() if "baseline" in line and "│" in line]
+    assert f"{100 * base.measured('accuracy').value:.2f}" in line
+    assert "100.0 %" in line
 
 
 def test_kept_runs_are_listed_and_shown(story, here):

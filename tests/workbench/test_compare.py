@@ -158,25 +158,33 @@ def on_other_data(**changes: Any) -> dict[str, Any]:
 
 
 def test_an_earlier_try_on_fewer_rows_is_not_averaged_with_the_later_one():
-    found = lines(
+    runs = [
         a_run(**on_other_data(measurements=measured(accuracy=0.2))),
-        a_run("drop", **on_other_data(measurements=measured(accuracy=0.2), steps=[step(50)])),
+        a_run("drop", **on_other_data(measurements=measured(accuracy=0.1), steps=[step(50)])),
         a_run(measurements=measured(accuracy=0.9)),
         a_run("drop", measurements=measured(accuracy=0.8), steps=[step(1)]),
-    )
-    assert found["reviews", "baseline"].quality == 0.9
-    assert found["reviews", "drop"].quality == 0.8
-    assert found["reviews", "drop"].share == pytest.approx(0.8 / 0.9)
-    assert found["reviews", "drop"].seconds == 1
+    ]
+    told = [(line.recipe, line.quality, line.share, line.seconds) for line in Comparison.of("s", runs).lines]
+    assert ("baseline", 0.9, 1, 0) in told
+    assert ("drop", 0.8, pytest.approx(0.8 / 0.9), 1) in told
+    others = [("baseline", 0.2, 1, 0), ("drop", 0.1, pytest.approx(0.5), 50)]
+    assert all(line in others for line in told if line[1] < 0.5), told
 
 
 def test_a_run_is_never_paired_with_a_baseline_on_other_rows():
-    found = lines(
+    runs = [
         a_run("drop", **on_other_data(measurements=measured(accuracy=0.2))),
         a_run(measurements=measured(accuracy=0.8)),
-    )
-    drop = found.get(("reviews", "drop"))
-    assert drop is None or drop.share is None
+    ]
+    assert all(line.share is None for line in Comparison.of("s", runs).lines if line.recipe == "drop")
+
+
+def test_of_a_run_made_twice_with_one_seed_the_newest_counts():
+    line = lines(
+        a_run(measurements=measured(accuracy=0.2)),
+        a_run(measurements=measured(accuracy=0.8)),
+    )["reviews", "baseline"]
+    assert (line.quality, line.share) == (0.8, 1)
 
 
 def test_the_headline_is_the_first_metric_averaged_over_the_parts_of_the_test():

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from sklearn import metrics as judges
 
-from workbench.errors import UnknownNameError, UsageError
+from workbench.errors import UnknownNameError, UsageError, WorkbenchError
 from workbench.metrics import METRICS, check_metrics, score
 from workbench.plugins import TASKS, load
 from workbench.tasks.task import Task
@@ -128,6 +128,6 @@ def test_a_metric_of_labels_is_refused_for_scores_before_any_work(metric):
         check_metrics(task_with(metric, labels=(), kind="regression"))
 
 
-def test_predictions_that_are_not_numbers_never_score_well():
-    found = value("pearson", [math.nan, 1.0, 2.0], [0.0, 1.0, 2.0])
-    assert not found > 0
+def test_predictions_that_are_not_numbers_are_refused():
+    with pytest.raises(WorkbenchError, match="task 't': pearson"):
+        value("pearson", [math.nan, 1.0, 2.0], [0.0, 1.0, 2.0])

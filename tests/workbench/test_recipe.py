@@ -74,7 +74,7 @@ def test_a_name_that_could_leave_its_folder_is_refused(name):
         Recipe(name=name, steps=(Step(use="x"),))
 
 
-@pytest.mark.parametrize("name", ["a", "half-depth-int8", "4.layers_x"])
+@pytest.mark.parametrize("name", ["a", "half-depth", "4.layers_x"])
 def test_plain_names_are_accepted(name):
     assert Recipe(name=name, steps=(Step(use="x"),)).name == name
 
@@ -106,7 +106,7 @@ def test_a_recipe_made_in_code_has_no_place():
 
 def test_the_cookbook_holds_the_embedded_recipes_with_their_place():
     known = cookbook()
-    assert {"int8", "half-depth-int8"} <= set(known)
+    assert "int8" in known
     assert known["int8"].steps[0].use == "int8-dynamic"
     assert re.search(r"int8\.yaml:\d+: recipe 'int8': $", known["int8"].at("steps", 0))
     assert all(name == recipe.name and recipe.steps for name, recipe in known.items())
@@ -153,5 +153,6 @@ def test_a_package_whose_recipes_are_broken_breaks_no_one_else_s(files, tmp_path
     told = listed(stranger(tmp_path, "their_kitchen", files))
     assert "Traceback" not in told.stderr
     assert told.returncode == 0, told.stderr
-    assert '"half-depth-int8"' in told.stdout
+    for name in set(cookbook()) - {"int8"}:
+        assert f'"{name}"' in told.stdout
     assert "their_kitchen" in told.stdout + told.stderr

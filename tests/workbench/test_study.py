@@ -10,6 +10,7 @@ from workbench.errors import StudyError, UnknownNameError, UsageError
 from workbench.study import Base, Study, embedded_studies, find_study
 
 PLAIN = "name: plain\ntasks: [sst2]\n"
+OWN = "{name: own, steps: [int8-dynamic]}"
 
 
 def study_from(folder: Path, text: str) -> Study:
@@ -187,20 +188,20 @@ def test_an_unknown_recipe_names_its_line_and_the_nearest_recipe(tmp_path):
 
 
 def test_the_baseline_comes_first_and_once(tmp_path):
-    study = study_from(tmp_path, PLAIN + "recipes: [int8, baseline, half-depth-int8]\n")
-    assert [recipe.name for recipe in study.chosen_recipes()] == ["baseline", "int8", "half-depth-int8"]
+    study = study_from(tmp_path, PLAIN + f"recipes: [{OWN}, baseline, int8]\n")
+    assert [recipe.name for recipe in study.chosen_recipes()] == ["baseline", "own", "int8"]
 
 
 def test_only_narrows_the_recipes_down_and_keeps_the_baseline(tmp_path):
-    study = study_from(tmp_path, PLAIN + "recipes: [int8, half-depth-int8]\n")
-    assert [recipe.name for recipe in study.chosen_recipes(("half-depth-int8",))] == ["baseline", "half-depth-int8"]
+    study = study_from(tmp_path, PLAIN + f"recipes: [int8, {OWN}]\n")
+    assert [recipe.name for recipe in study.chosen_recipes(("own",))] == ["baseline", "own"]
     assert [recipe.name for recipe in study.chosen_recipes(("baseline",))] == ["baseline"]
 
 
 def test_only_refuses_a_recipe_the_study_does_not_have(tmp_path):
     study = study_from(tmp_path, PLAIN + "recipes: [int8]\n")
-    with pytest.raises(UnknownNameError, match="study 'plain': no recipe 'half-depth-int8'; known: baseline, int8"):
-        study.chosen_recipes(("half-depth-int8",))
+    with pytest.raises(UnknownNameError, match="study 'plain': no recipe 'own'; known: baseline, int8"):
+        study.chosen_recipes(("own",))
 
 
 def test_changed_replaces_what_is_given_and_leaves_the_rest(tmp_path):
