@@ -33,4 +33,4 @@ def _row(cells: list[str]) -> str:
 
 def _escaped(text: str) -> str:
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return "".join(f"\\{char}" if char in "|*_`[]" else char for char in escaped.replace("\n", " "))
+    return "".join(f"\\{char}" if char in "\\|*_`[]~" else char for char in " ".join(escaped.splitlines()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from rich.console import Group, RenderableType
+from rich.console import Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -30,7 +30,8 @@ def _table(study: str, lines: list[Line]) -> Table:
     table = Table(title=Text(title), title_justify="left", pad_edge=False, padding=(0, 1))
     columns = [column for column in COLUMNS if column.heading != "task"]
     for column in columns:
-        table.add_column(column.heading, justify="right" if column.numeric else "left", no_wrap=column.numeric)
+        justify: JustifyMethod = "right" if column.numeric else "left"
+        table.add_column(column.heading, justify=justify, no_wrap=column.numeric, overflow="fold")
     for line in lines:
         table.add_row(*(Text(column.cell(line)) for column in columns))
     return table

@@ -1,19 +1,20 @@
-"""Dynamic int8 on ONNX Runtime: weights in 8 bits on disk, activations quantized as they come."""
+"""Dynamic int8 on ONNX Runtime: weights in 8 bits on disk, activations quantized as they come.
+
+Each batch brings its own ranges, so an answer depends, in its last digits, on the texts it shares a batch with.
+"""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 from pydantic import Field
 
 from workbench.bench import Bench
 from workbench.encoder import Encoder
-from workbench.onnx_export import export_onnx
-from workbench.runtimes.onnx_runtime import GRAPH_FILE, OnnxRuntime
+from workbench.onnx_export import export_onnx, onnx_operators
+from workbench.onnx_int8 import quantize_onnx
+from workbench.operators import Pattern
+from workbench.runtimes.onnx_runtime import OnnxRuntime
 from workbench.sketch import GRAPH, QUANTIZED
 from workbench.strategy import Strategy
-
-QUANTIZED_FILE = "model_quantized.onnx"
 
 
 class Int8Dynamic(Strategy):
@@ -26,21 +27,17 @@ class Int8Dynamic(Strategy):
 
     per_channel: bool = Field(default=True, description="one scale for each output channel instead of one a matrix")
     embeddings: bool = Field(default=True, description="quantize the embedding tables as well")
+    exclude: tuple[Pattern, ...] = Field(
+        default=(),
+        description="operators to leave in float: regular expressions found anywhere in their names in the ONNX graph, "
+        "such as 'layer.5/output' or 'classifier'; operators that share a weight go together",
+    )
 
     def apply(self, encoder: Encoder, bench: Bench) -> Encoder:
         """Export the model and quantize the graph."""
         exported = export_onnx(encoder, bench.scratch / "float")
-        return encoder.evolve(OnnxRuntime(self._quantized(exported, bench.scratch / "int8")), by=self)
-
-    def _quantized(self, exported: Path, target: Path) -> Path:
-        from optimum.onnxruntime import ORTQuantizer
-        from optimum.onnxruntime.configuration import AutoQuantizationConfig
-
-        operators = ["MatMul", "Gemm", "Attention"] + (["Gather", "EmbedLayerNormalization"] if self.embeddings else [])
-        settings = AutoQuantizationConfig.avx512_vnni(
-            is_static=False, per_channel=self.per_channel, operators_to_quantize=operators
-        )
-        quantizer = ORTQuantizer.from_pretrained(exported, file_name=GRAPH_FILE)
-        quantizer.quantize(settings, save_dir=target)
-        (target / QUANTIZED_FILE).rename(target / GRAPH_FILE)
-        return target
+        operators = onnx_operators(exported)
+        nodes = operators.chosen(self.exclude, self.embeddings)
+        quantized = quantize_onnx(exported, bench.scratch / "int8", nodes, self.per_channel)
+        detail = {"excluded_operators": sorted(operators.named(self.exclude))}
+        return encoder.evolve(OnnxRuntime(quantized), by=self, detail=detail)

@@ -84,4 +84,6 @@ def test_the_example_strategy_works_as_printed():
 
 
 def test_no_placeholder_is_left():
-    assert not re.search(r"\b[A-Z]+_[A-Z]+\b(?<!WORKBENCH_CACHE)(?<!WORKBENCH_STORE)", README.replace("WORKBENCH_GLUE_DIR", ""))
+    assert not re.search(
+        r"\b[A-Z]+_[A-Z]+\b(?<!WORKBENCH_CACHE)(?<!WORKBENCH_STORE)", README.replace("WORKBENCH_GLUE_DIR", "")
+    )

@@ -33,6 +33,7 @@ WARM = {
     "workbench.probes",
     "workbench.quiet",
     "workbench.runtimes",
+    "workbench.steps",
     "workbench.student",
     "workbench.teacher",
     "workbench.training",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from workbench.errors import BaseModelError, first_line
-from workbench.families import check_family, longest_input
+from workbench.families import check_family, family_of, longest_input, quantity
 from workbench.files import file_hash, hash_of
 from workbench.study import Base
 from workbench.tasks.kinds import kind_of
@@ -47,8 +48,12 @@ def read_config(base: Base, folder: Path) -> Any:
     try:
         kind = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type")
         check_family(kind)
-        return AutoConfig.from_pretrained(folder)
-    except (OSError, ValueError, AttributeError) as error:
+        config = AutoConfig.from_pretrained(folder)
+        for meaning in ("num_hidden_layers", "hidden_size", "num_attention_heads", "intermediate_size", "vocab_size"):
+            quantity(config, meaning)
+        longest_input(config)
+        return config
+    except (OSError, ValueError, AttributeError, TypeError) as error:
         raise BaseModelError(f"base {base.name!r}: config.json cannot be read ({first_line(error)})") from None
     except BaseModelError as error:
         raise BaseModelError(f"base {base.name!r}: {error}") from None
@@ -60,27 +65,43 @@ def load_tokenizer(base: Base, folder: Path, max_length: int, config: Any) -> An
 
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder)
-    except (OSError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001 - the tokenizers library raises plain Exception, a missing file TypeError
         raise BaseModelError(f"base {base.name!r}: its tokenizer cannot be opened ({first_line(error)})") from None
+    if len(tokenizer) > config.vocab_size:
+        raise BaseModelError(
+            f"base {base.name!r}: its tokenizer has {len(tokenizer)} tokens, but its model embeds only "
+            f"{config.vocab_size}; they do not belong together"
+        )
     tokenizer.model_max_length = min(max_length, longest_input(config))
     return tokenizer
 
 
 def load_model(base: Base, folder: Path, task: Task) -> Any:
-    """Load the weights under a head for the task; a fitting head is kept, any other is new."""
+    """Load the weights under a head for the task; a fitting head is kept, any other is new, and nothing else is."""
     import transformers
+    from safetensors import SafetensorError
 
     kind = kind_of(task)
     auto = getattr(transformers, kind.auto_class)
     try:
-        return auto.from_pretrained(
+        model, told = auto.from_pretrained(
             folder,
             use_safetensors=None if base.allow_pickle else True,
             ignore_mismatched_sizes=True,
+            output_loading_info=True,
             **kind.head(task),
-        ).eval()
-    except (OSError, ValueError, RuntimeError) as error:
-        raise BaseModelError(f"base {base.name!r}: {first_line(error)}") from None
+        )
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+        raise BaseModelError(f"base {base.name!r}: its weights cannot be opened ({first_line(error)})") from None
+    may_be_new = () if has_fitting_head(read_config(base, folder), task) else family_of(model.config).head
+    lacking = {*told["missing_keys"], *told["mismatched_keys"]}
+    invented = sorted(name for name in lacking if not name.startswith(may_be_new))
+    if invented:
+        raise BaseModelError(
+            f"base {base.name!r}: {folder} holds no weights that fit {invented[0]} and {len(invented) - 1} more; "
+            "its config.json and its weights do not belong together"
+        )
+    return model.eval()
 
 
 def has_fitting_head(config: Any, task: Task) -> bool:
@@ -96,7 +117,7 @@ def has_fitting_head(config: Any, task: Task) -> bool:
 
 def _in_package(place: str) -> Path:
     package, _, inner = place.partition("/")
-    spec = find_spec(package)
+    spec = _spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise BaseModelError(
             f"base 'package:{place}': package {package!r} is not installed; "
@@ -106,6 +127,15 @@ def _in_package(place: str) -> Path:
     if not found.is_dir():
         raise BaseModelError(f"base 'package:{place}': package {package!r} has no folder {inner!r}")
     return found
+
+
+def _spec(package: str) -> ModuleSpec | None:
+    if not all(word.isidentifier() for word in package.split(".")):
+        return None
+    try:
+        return find_spec(package)
+    except (ImportError, ValueError):
+        return None
 
 
 def _from_hub(base: Base) -> Path:

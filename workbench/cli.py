@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from workbench import __version__
-from workbench.errors import DEBUG_VARIABLE, WorkbenchError
+from workbench.errors import DEBUG_VARIABLE, StoppedError, UsageError, WorkbenchError
 from workbench.files import is_disk_full, write_text_whole
 from workbench.listing import LISTINGS, Listing
 from workbench.plugins import REPORTS, load
@@ -47,16 +47,22 @@ StoreOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        out.print(__version__)
+        raise typer.Exit
+
+
 @app.callback()
 def options(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop."),
+    ] = False,
 ) -> None:
     """Options of every command."""
     os.environ[DEBUG_VARIABLE] = "1" if debug else ""
-    if version:
-        out.print(__version__)
-        raise typer.Exit
 
 
 @app.command()
@@ -78,11 +84,18 @@ def run(
     ] = None,
 ) -> None:
     """Carry out a study: make, measure and keep every run that is not there yet."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise UsageError("a study is carried out by one process; start workbench run without torchrun")
     if glue_dir:
         os.environ[GLUE_DIR_VARIABLE] = str(glue_dir.resolve())
     changes = {"seeds": tuple(seed) if seed else None, "limit": limit}
     chosen = find_study(study).changed(**changes)
-    raise typer.Exit(_carry_out(chosen, RunStore(store or default_store()), tuple(only or ())))
+    try:
+        code = _carry_out(chosen, RunStore(store or default_store()), tuple(only or ()))
+    except KeyboardInterrupt:
+        # Typer would end without a word.
+        raise StoppedError("stopped; what was finished is kept, run the same command to go on") from None
+    raise typer.Exit(code)
 
 
 @app.command("list")
@@ -128,8 +141,6 @@ def main() -> None:
     except OSError as error:
         way_out = "; make room and try again" if is_disk_full(error) else ""
         _complain(f"{error.filename or 'the system'}: {error.strerror or error}{way_out}", 1)
-    except KeyboardInterrupt:
-        _complain("stopped; what was finished is kept, run the same command to go on", 130)
 
 
 def _carry_out(study: Study, store: RunStore, only: tuple[str, ...]) -> int:
@@ -149,21 +160,23 @@ def _carry_out(study: Study, store: RunStore, only: tuple[str, ...]) -> int:
     tally = Executor(plan, store, Cache.default(), progress, shlex.join(sys.argv)).run_all()
     if not (tally.made or tally.failed or tally.skipped):
         progress.say(f"nothing to do: all {len(tally.there)} runs of study {study.name} are in {store.root}")
-    _print_comparison(study.name, store)
+    _print_comparison(study.name, store, {planned.data.fingerprint for planned in plan.runs})
     return 1 if tally.failed or tally.skipped else 0
 
 
-def _print_comparison(study: str, store: RunStore) -> None:
+def _print_comparison(study: str, store: RunStore, rows: set[str]) -> None:
     from workbench.compare import Comparison
 
     runs, damaged = store.runs()
-    comparison = Comparison.of(study, runs)
+    comparison = Comparison.of(study, [run for run in runs if run.data.fingerprint in rows])
     out.print(load(REPORTS, "terminal")(comparison))
     page = store.root / "reports" / f"{study}.md"
     write_text_whole(page, load(REPORTS, "markdown")(comparison))
     for remark in damaged:
         err.print(Text(remark, style="yellow"))
-    out.print(Text(f"report: {page}\nrecords: {store.root}/runs (workbench list runs --store {store.root})"))
+    out.print(
+        Text(f"report: {page}\nrecords: {store.root}/runs (workbench list runs --store {store.root})"), soft_wrap=True
+    )
 
 
 def _print_listing(listing: Listing) -> None:

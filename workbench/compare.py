@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Self
 
+from workbench.recipe import BASELINE
 from workbench.run import Run
 
 
@@ -39,11 +40,13 @@ class Comparison:
 
     @classmethod
     def of(cls, study: str, runs: Iterable[Run]) -> Self:
-        """Compare the runs of one study; baselines and variants are paired by task and seed."""
+        """Compare the runs of one study; baselines and variants are paired by task and seed.
+
+        Where a task was run on different rows or a run made anew, the newest counts.
+        """
         groups: dict[tuple[str, str], list[Run]] = defaultdict(list)
-        for run in runs:
-            if run.study == study:
-                groups[run.task, run.recipe.name].append(run)
+        for run in _current([run for run in runs if run.study == study]):
+            groups[run.task, run.recipe.name].append(run)
         baselines = {
             (run.task, run.seed): run
             for group in groups.values()
@@ -51,7 +54,16 @@ class Comparison:
             if run.is_baseline and not run.failure
         }
         lines = [_line(group, baselines) for group in groups.values()]
-        return cls(study, tuple(sorted(lines, key=lambda line: line.task)))
+        return cls(study, tuple(sorted(lines, key=lambda line: (line.task, line.recipe != BASELINE))))
+
+
+def _current(runs: list[Run]) -> list[Run]:
+    """The runs on the rows that each task was last run on, and of those made twice the newest that was done."""
+    oldest_first = sorted(runs, key=lambda run: run.created)
+    rows = {run.task: run.data.fingerprint for run in oldest_first}
+    alike = [run for run in oldest_first if run.data.fingerprint == rows[run.task]]
+    done = {(run.task, run.recipe.name, run.seed): run for run in alike if not run.failure}
+    return [run for run in alike if run.failure or done[run.task, run.recipe.name, run.seed] is run]
 
 
 def headline(run: Run) -> float | None:

@@ -14,6 +14,7 @@ from workbench.errors import ArtifactError, PlanError, PluginError, UnknownNameE
 from workbench.lineage import Lineage, MadeStep, Manifest
 from workbench.plugins import STRATEGIES, load, provider_of
 from workbench.runtimes.onnx_runtime import OnnxRuntime
+from workbench.runtimes.openvino_runtime import OpenVinoRuntime
 from workbench.runtimes.runtime import Runtime
 from workbench.runtimes.torch_runtime import TorchRuntime, load_weights
 from workbench.strategy import Strategy
@@ -106,7 +107,15 @@ def _load_onnx(folder: Path, manifest: Manifest) -> Runtime:
     return OnnxRuntime(folder)
 
 
-LOADERS: dict[str, Callable[[Path, Manifest], Runtime]] = {"torch": _load_torch, "onnxruntime": _load_onnx}
+def _load_openvino(folder: Path, manifest: Manifest) -> Runtime:
+    return OpenVinoRuntime(folder)
+
+
+LOADERS: dict[str, Callable[[Path, Manifest], Runtime]] = {
+    "torch": _load_torch,
+    "onnxruntime": _load_onnx,
+    "openvino": _load_openvino,
+}
 
 
 def _skeleton(folder: Path, lineage: Lineage) -> Any:

@@ -11,7 +11,8 @@ WorkbenchError            something went wrong; exit code 1
 ├── PluginError           a plugin is broken, missing or named twice
 ├── ArtifactError         a saved encoder is incomplete, altered or needs what is not installed
 ├── StoreError            the run store cannot be read or written
-└── WorkerError           a measuring process died, hung or answered nonsense
+├── WorkerError           a measuring process died, hung or answered nonsense
+└── StoppedError          the person stopped the work; exit code 130
 """
 
 from __future__ import annotations
@@ -77,6 +78,12 @@ class StoreError(WorkbenchError):
 
 class WorkerError(WorkbenchError):
     """A measuring process died, hung or answered nonsense."""
+
+
+class StoppedError(WorkbenchError):
+    """The person stopped the work."""
+
+    exit_code = 130
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

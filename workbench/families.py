@@ -187,7 +187,7 @@ def check_layers(config: Any, keep: Sequence[int]) -> None:
         raise PlanError(f"keep names layer {outside[0]}, but the encoder has layers 0 to {count - 1}")
     if list(keep) != sorted(set(keep)):
         raise PlanError(f"keep must name each layer once, in ascending order (given: {list(keep)})")
-    if family_of(config).shares_layers and _groups(config, count, keep) != _groups(config, len(keep)):
+    if family_of(config).shares_layers and not _stays_even(config, count, keep):
         raise PlanError(
             f"this ALBERT spreads {config.num_hidden_groups} groups evenly over its layers; "
             f"keeping {list(keep)} would not leave them even"
@@ -205,6 +205,11 @@ def with_layers(model: Any, keep: Sequence[int]) -> Any:
         setattr(part(shorter, holder), name, nn.ModuleList(kept))
     setattr(shorter.config, family.key("num_hidden_layers"), len(keep))
     return shorter
+
+
+def _stays_even(config: Any, count: int, keep: Sequence[int]) -> bool:
+    # With fewer layers than groups, stock ALBERT cannot run.
+    return len(keep) >= config.num_hidden_groups and _groups(config, count, keep) == _groups(config, len(keep))
 
 
 def _groups(config: Any, count: int, keep: Sequence[int] | None = None) -> list[int]:

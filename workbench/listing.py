@@ -10,7 +10,7 @@ from workbench.cache import Cache
 from workbench.catalogue import catalogue
 from workbench.compare import headline
 from workbench.plugins import GROUPS, STRATEGIES, TASKS, conflict, found, load
-from workbench.recipe import cookbook
+from workbench.recipe import read_cookbook
 from workbench.store import RunStore
 from workbench.strategy import ALL_FAMILIES
 from workbench.study import Study, embedded_studies
@@ -76,12 +76,13 @@ def list_tasks(store: RunStore) -> Listing:
 
 
 def list_recipes(store: RunStore) -> Listing:
-    """The cookbook."""
+    """The cookbook, and a remark for each recipe that cannot be read."""
+    recipes, remarks = read_cookbook()
     rows = [
         {"name": recipe.name, "steps": [step.use for step in recipe.steps], "when": recipe.when}
-        for recipe in cookbook().values()
+        for recipe in recipes.values()
     ]
-    return Listing("recipes", rows)
+    return Listing("recipes", rows, remarks)
 
 
 def list_studies(store: RunStore) -> Listing:

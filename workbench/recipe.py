@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
-from workbench.errors import PluginError, StudyError
+from workbench.errors import StudyError, first_line
 from workbench.names import checked_name
 from workbench.plugins import RECIPES, found
 from workbench.yaml_file import Origin, parse_model, read_yaml
@@ -87,19 +87,32 @@ class Recipe(BaseModel):
 
 def cookbook() -> dict[str, Recipe]:
     """Collect the named recipes that installed packages bring along."""
-    recipes: dict[str, Recipe] = {}
+    return read_cookbook()[0]
+
+
+def read_cookbook() -> tuple[dict[str, Recipe], list[str]]:
+    """All readable recipes of installed packages, and a sentence for each that is broken or claims a name twice."""
+    found_at: dict[str, list[Recipe]] = {}
+    remarks = []
     for provider in found(RECIPES):
-        for path in _recipe_files(provider.value):
-            recipe = Recipe.load(path)
-            if recipe.name in recipes:
-                raise PluginError(f"two recipes are called {recipe.name!r}; the second is {path}")
-            recipes[recipe.name] = recipe
-    return recipes
+        try:
+            paths = _recipe_files(provider.value)
+        except Exception as error:  # noqa: BLE001 - a stranger's module may raise anything
+            remarks.append(f"recipes of {provider.value} from {provider.label} are broken: {first_line(error)}")
+            continue
+        for path in paths:
+            try:
+                recipe = Recipe.load(path)
+            except StudyError as error:
+                remarks.append(f"broken: {error}")
+                continue
+            found_at.setdefault(recipe.name, []).append(recipe)
+    for name, rivals in found_at.items():
+        if len(rivals) > 1:
+            places = " and ".join(str(recipe.origin.file) for recipe in rivals)
+            remarks.append(f"recipe {name!r} is provided twice, by {places}; uninstall one")
+    return {name: rivals[0] for name, rivals in found_at.items() if len(rivals) == 1}, remarks
 
 
 def _recipe_files(package: str) -> list[Path]:
-    try:
-        folder = Path(str(files(importlib.import_module(package))))
-    except ImportError as error:
-        raise StudyError(f"recipe package {package!r} cannot be opened: {error}") from None
-    return sorted(folder.glob("*.yaml"))
+    return sorted(Path(str(files(importlib.import_module(package)))).glob("*.yaml"))

@@ -43,7 +43,7 @@ class Base(BaseModel):
 class Training(BaseModel):
     """How the base is fine-tuned; strategies that train take the same options."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     epochs: float = Field(default=3.0, gt=0)
     learning_rate: float = Field(default=5e-5, gt=0)
@@ -170,7 +170,7 @@ def embedded_studies() -> dict[str, Path]:
 def find_study(name: str) -> Study:
     """Open a study by path, or an embedded one by its name."""
     path = Path(name).expanduser()
-    if path.exists() or path.suffix in {".yaml", ".yml"}:
+    if path.is_file() or path.suffix in {".yaml", ".yml"}:
         return Study.load(path)
     embedded = embedded_studies()
     if name in embedded:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +40,7 @@ class Tokens:
 
     def batch(self, chosen: Sequence[int] | NDArray[np.int64]) -> Batch:
         """Pad some examples to the longest of them."""
-        lengths = self.lengths[chosen]
+        lengths = self.lengths[np.asarray(chosen)]
         shape = (len(chosen), int(lengths.max()))
         mask = (np.arange(shape[1]) < lengths[:, None]).astype(np.int64)
         batch = {"input_ids": np.full(shape, self.pad_id, np.int64), "attention_mask": mask}
@@ -85,9 +86,15 @@ def tokenize_once(tokenizer: Any, rows: Sequence[Row], cache: Cache) -> Tokens:
 
 
 def tokenizer_fingerprint(tokenizer: Any) -> str:
-    """Hash what decides a tokenizer's output: its machinery and its maximum length."""
-    machinery = tokenizer.backend_tokenizer.to_str() if tokenizer.is_fast else sorted(tokenizer.get_vocab().items())
-    return hash_of([type(tokenizer).__name__, machinery, tokenizer.model_max_length, tokenizer.padding_side])
+    """Hash what decides a tokenizer's output: its machinery, and how it cuts and pads."""
+    if tokenizer.is_fast:
+        machinery = json.loads(tokenizer.backend_tokenizer.to_str())
+        # What the last call asked for, not what the tokenizer is.
+        del machinery["truncation"], machinery["padding"]
+    else:
+        machinery = sorted(tokenizer.get_vocab().items())
+    cutting = [tokenizer.model_max_length, tokenizer.truncation_side, tokenizer.pad_token_id]
+    return hash_of([type(tokenizer).__name__, machinery, cutting, sorted(tokenizer.model_input_names)])
 
 
 def _save(tokens: Tokens, folder: Path) -> None:

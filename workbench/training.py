@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -223,7 +224,9 @@ def by_length(rows: Sequence[Row]) -> list[Row]:
 
 def _arguments(job: Job, examples: int, workplace: Path) -> TrainingArguments:
     settings = job.settings
-    steps = max(1, math.ceil(settings.epochs * math.ceil(examples / settings.batch_size)))
+    # Under torchrun every process takes its own batches of a step.
+    together = settings.batch_size * int(os.environ.get("WORLD_SIZE", "1"))
+    steps = max(1, math.ceil(settings.epochs * math.ceil(examples / together)))
     pause = max(1, math.ceil(steps / settings.evaluations))
     return TrainingArguments(
         output_dir=str(workplace),

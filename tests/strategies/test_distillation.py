@@ -173,7 +173,9 @@ def test_a_regression_student_learns_the_teachers_score(tiny_encoder, tiny_regre
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_variants_of_rows_are_labelled_by_the_teacher(task, tiny_encoder, tiny_task, tiny_regression, make_bench, own_cache):
+def test_variants_of_rows_are_labelled_by_the_teacher(
+    task, tiny_encoder, tiny_task, tiny_regression, make_bench, own_cache
+):
     chosen = tiny_regression if task == "regression" else tiny_task
     base = tiny_encoder("bert", chosen)
     bench = replace(make_bench(base, chosen), cache=own_cache)

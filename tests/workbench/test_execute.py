@@ -110,9 +110,7 @@ def test_what_each_step_gave_is_kept(story):
     runs = {run.recipe.name: run for run in RunStore(story[1]).runs()[0]}
     steps = runs["short-int8"].steps
     assert [step.use for step in steps] == ["layer-drop", "distillation", "int8-dynamic"]
-    sizes = [
-        next(found.value for found in step.measurements if found.metric == "disk/weights") for step in steps
-    ]
+    sizes = [next(found.value for found in step.measurements if found.metric == "disk/weights") for step in steps]
     assert runs["baseline"].measured("disk/weights").value > sizes[0] == sizes[1] != sizes[2]
     assert steps[-1].measurements == runs["short-int8"].measurements
 

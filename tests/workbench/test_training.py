@@ -126,7 +126,9 @@ def test_a_training_killed_after_a_checkpoint_ends_with_the_weights_of_an_undist
     study.write_text(opened.study.model_dump_json())
     cache = tmp_path / "cut"
     code = CHILD.format(tests=str(Path(__file__).parents[1]), study=str(study), cache=str(cache))
-    child = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())})
+    child = subprocess.Popen(
+        [sys.executable, "-c", code], env={**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())}
+    )
     workplace = cache / "unfinished" / opened.key(data, 0)
     wait_for(lambda: list(workplace.glob("checkpoint-*/trainer_state.json")) or child.poll() is not None)
     os.kill(child.pid, signal.SIGKILL)
@@ -190,3 +192,44 @@ def test_shared_weights_survive_checkpoints(tiny_encoder, make_bench):
     trained = Finetune(epochs=2, batch_size=32, evaluations=2).apply(encoder, make_bench(encoder))
     ours = trained.model.bert.encoder.layer
     assert ours[1].output.dense.weight is ours[0].output.dense.weight
+
+
+TOGETHER = """
+import os, sys
+from pathlib import Path
+import torch
+from workbench.encoder import Encoder
+from workbench.progress import Quiet
+from workbench.study import Training
+from workbench.tasks.own_files import OwnTask
+from workbench.tasks.data import read_task
+from workbench.tokens import tokenize
+from workbench.training import Job, lesson, train
+artifact, task, out = sys.argv[1:]
+data = read_task(OwnTask.model_validate_json(task).declared(Path()))
+encoder = Encoder.load(Path(artifact))
+lessons = [lesson(tokenize(encoder.tokenizer, rows), rows) for rows in (data.train, data.select)]
+job = Job(data.task, Training(epochs=2, batch_size=16, evaluations=2), 0, "together")
+outcome = train(encoder.model, *lessons, job, Path(out) / "work", Quiet())
+total = sum(tensor.double().sum().item() for tensor in outcome.model.state_dict().values())
+Path(out, f"rank-{os.environ['RANK']}").write_text(f"{outcome.steps} {total!r}")
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_under_torchrun_train_one_model(tiny_encoder, tiny_task, tmp_path):
+    artifact = tmp_path / "artifact"
+    artifact.mkdir()
+    tiny_encoder("bert").save(artifact)
+    script = tmp_path / "together.py"
+    script.write_text(TOGETHER)
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [*launcher, str(script), str(artifact), tiny_task.model_dump_json(), str(tmp_path)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    first, second = ((tmp_path / f"rank-{rank}").read_text() for rank in (0, 1))
+    assert first == second
+    rows = len(read_task(tiny_task.declared(Path())).train)
+    assert int(first.split()[0]) == 2 * -(-rows // 32)

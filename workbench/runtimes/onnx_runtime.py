@@ -17,8 +17,9 @@ from workbench.tokens import Batch
 
 GRAPH_FILE = "model.onnx"
 CONFIG_FILE = "config.json"
-# Shapes, axes and position numbers are 64-bit integers in the graph, and parameters of nobody.
-WEIGHT_TYPES = ("FLOAT", "FLOAT16", "INT8", "UINT8")
+# Shapes, axes and position numbers are 64-bit integers in the graph, and parameters of nobody; biases of quantized
+# products have 32 bits.
+WEIGHT_TYPES = ("FLOAT", "FLOAT16", "INT8", "UINT8", "INT32")
 BOOKKEEPING = ("_scale", "_zero_point")
 
 
@@ -48,9 +49,10 @@ class OnnxRuntime(Runtime):
             raise ArtifactError(f"{path}: ONNX Runtime cannot open it ({first_line(error)})") from None
 
     def logits(self, batch: Batch) -> NDArray[np.float32]:
-        """Run one batch with the inputs the graph asks for."""
-        wanted = {given.name for given in self.session.get_inputs()}
-        (output,) = self.session.run(["logits"], {name: batch[name] for name in wanted})
+        """Run one batch with the inputs the graph asks for; a tokenizer that tells no types means type 0."""
+        wanted = [given.name for given in self.session.get_inputs()]
+        given = {name: batch[name] if name in batch else np.zeros_like(batch["input_ids"]) for name in wanted}
+        (output,) = self.session.run(["logits"], given)
         return np.asarray(output, np.float32)
 
     def save(self, folder: Path) -> None:

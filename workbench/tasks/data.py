@@ -80,7 +80,7 @@ def read_task(task: Task, limit: int | None = None) -> TaskData:
     if empty:
         raise DataError(
             f"task {task.name!r} from {source.describe()}: no rows for {', '.join(empty)}; "
-            "give it more rows (30 for training and one for testing are the least)"
+            "give it more rows (10 for training and one for testing are the least)"
         )
     return data
 

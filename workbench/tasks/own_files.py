@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import math
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -39,8 +41,9 @@ class OwnFiles(Source):
         for column in (*self.texts, self.label):
             if column not in record:
                 raise DataError(f"{where}: no column {column!r}; this row has: {', '.join(map(str, record))}")
-            if record[column] is None:
-                raise DataError(f"{where}: column {column!r} is empty")
+            fault = _fault(record[column])
+            if fault:
+                raise DataError(f"{where}: column {column!r} {fault}")
         return RawRow(where, tuple(str(record[column]) for column in self.texts), record[self.label])
 
 
@@ -74,6 +77,13 @@ class OwnTask(BaseModel):
     def _labels_are_text(cls, value: Any) -> Any:
         return tuple(str(item) for item in value) if isinstance(value, list | tuple) else value
 
+    @field_validator("labels")
+    @classmethod
+    def _labels_differ(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(value)) != len(value):
+            raise ValueError("a label is listed twice")
+        return value
+
     @model_validator(mode="after")
     def _files_are_readable_kinds(self) -> Self:
         for name in (self.train, self.test):
@@ -104,7 +114,22 @@ class OwnTask(BaseModel):
     def _labels_in(self, source: OwnFiles) -> tuple[str, ...]:
         if self.kind == "regression":
             return ()
-        return tuple(sorted({str(row.label) for row in source.rows("train")}))
+        found = tuple(sorted({str(row.label) for row in source.rows("train")}))
+        if len(found) == 1:
+            raise DataError(
+                f"{source.files['train']}: column {self.label!r} says {found[0]!r} in every row; "
+                "a classification needs two labels at least"
+            )
+        return found
+
+
+def _fault(value: Any) -> str:
+    if value is None or not str(value).strip() or (isinstance(value, float) and math.isnan(value)):
+        return "is empty"
+    if not isinstance(value, str | int | float):
+        return f"holds a {type(value).__name__} where a text or number is expected"
+    # JSON can spell half of a character that needs two; no tokenizer takes it.
+    return "holds half a character" if any("\ud800" <= char <= "\udfff" for char in str(value)) else ""
 
 
 def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -116,16 +141,20 @@ def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _csv_records(path: Path, delimiter: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    # Texts may be longer than the 128 kB that the csv module allows a cell.
+    csv.field_size_limit(sys.maxsize)
+    line = 1
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             reader = csv.DictReader(stream, delimiter=delimiter, strict=True)
             for record in reader:
+                line = reader.line_num + 1
                 where = f"{path}:{reader.line_num}"
                 if None in record or None in record.values():
                     raise DataError(f"{where}: not {len(reader.fieldnames or ())} columns like the header line")
                 yield where, record
     except csv.Error as error:
-        raise DataError(f"{path}: not valid CSV ({error})") from None
+        raise DataError(f"{path}:{line}: not valid CSV ({error})") from None
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 text ({error.reason}); convert it first") from None
 

@@ -156,9 +156,20 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
                 if line.strip():
                     yield number, line.rstrip("\r\n")
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start}); convert it first") from None
+        raise DataError(
+            f"{path}: not UTF-8 text ({error.reason} at byte {_bad_byte(path)}); convert it first"
+        ) from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _bad_byte(path: Path) -> int:
+    """The stream's own count begins anew with each stretch it reads."""
+    try:
+        path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start
+    return 0
 
 
 def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
