@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -118,7 +118,7 @@ def contribution(encoder: Encoder, tokens: Tokens, wanted: int) -> dict[str, Any
         batch = {name: torch.from_numpy(values) for name, values in tokens.batch(chosen).items()}
         states = _hidden_states(encoder.model, batch)
         mask = batch["attention_mask"].bool()
-        pairs = zip(states, states[1:], strict=False)
+        pairs = pairwise(states)
         change.append([float((1 - torch.cosine_similarity(a[mask], b[mask], dim=-1)).sum()) for a, b in pairs])
     means = np.sum(change, axis=0) / int(tokens.lengths.sum())
     feasible = [subset for subset in _most_telling(means, wanted) if _fits(encoder, subset)]

@@ -51,7 +51,7 @@ def test_the_study_of_the_readme_is_valid(tmp_path):
     (text,) = blocks("yaml")
     (tmp_path / "study.yaml").write_text(text)
     study = Study.load(tmp_path / "study.yaml")
-    assert set(yaml.safe_load(text)) == {name for name in Study.model_fields} - {"about", "max_length"}
+    assert set(yaml.safe_load(text)) == set(Study.model_fields) - {"about", "max_length"}
     assert [recipe.name for recipe in study.chosen_recipes()] == ["baseline", "int8", "four-layers-int8"]
 
 

@@ -63,7 +63,7 @@ def export_openvino(encoder: Encoder, folder: Path) -> Path:
 
 
 def _name(model: Any, names: list[str]) -> None:
-    """Call inputs and output by their names, and nodes after the modules of the model, as if it had not been wrapped."""
+    """Call inputs and output by their names, and nodes after the model's own modules, as if nothing wrapped it."""
     for port, name in zip([*model.inputs, *model.outputs], names, strict=True):
         port.get_tensor().set_names({name})
     for node in model.get_ops():

@@ -141,7 +141,7 @@ def test_relations_ignore_padding():
 
 
 def _weights(**changes):
-    settings = dict(soft=1.0, hard=0.0, hidden=0.0, relations=0.0, temperature=2.0, hidden_loss="mse")
+    settings = {"soft": 1.0, "hard": 0.0, "hidden": 0.0, "relations": 0.0, "temperature": 2.0, "hidden_loss": "mse"}
     return Weights(**{**settings, "relation_heads": 1, "layer_map": {}, **changes})
 
 

@@ -167,7 +167,7 @@ def test_a_study_killed_while_training_and_while_saving_ends_with_the_records_of
     kill_when(start(study, store, cache), lambda: list(store.glob("runs/*-short-s0-*")))
     assert any(name.startswith("reviews-baseline") for name in RunStore(store).ids())
     last = start(study, store, cache)
-    out, err = last.communicate(timeout=300)
+    _, err = last.communicate(timeout=300)
     assert last.returncode == 0, err.decode()
     assert facts(store) == facts(undisturbed)
     assert list((store / "partial").iterdir()) == []

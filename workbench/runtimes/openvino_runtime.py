@@ -85,8 +85,12 @@ class OpenVinoRuntime(Runtime):
 
     def parameters(self) -> int:
         """Count the weights in the graph; ranges, scales and zero points are bookkeeping and not counted."""
-        constants = [node for node in self._model().get_ops() if node.get_type_name() == "Constant"]
-        return sum(int(np.prod(node.get_output_shape(0))) for node in constants if _is_weight(node))
+        # The model must outlive its nodes: without it they forget who uses them.
+        model = self._model()
+        weights = [node.get_data() for node in model.get_ops() if node.get_type_name() == "Constant" and _is_weight(node)]
+        # A weight that is shared appears once for each use in the shape that this use wants.
+        distinct = {(weight.size, weight.tobytes()): weight.size for weight in weights}
+        return sum(distinct.values())
 
     def _model(self) -> Any:
         path = self.folder / GRAPH_FILE
