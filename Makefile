@@ -24,6 +24,7 @@ format: $(STAMP)
 
 benchmarks: $(STAMP)
 	$(BIN)/python tests/benchmarks/evaluation.py
+	$(BIN)/python tests/benchmarks/strategy_cost.py
 
 dashboard: $(STAMP)
 	$(BIN)/streamlit run app.py --server.address localhost

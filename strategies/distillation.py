@@ -54,7 +54,7 @@ class Distillation(Training, Strategy):
     )
     augment: int = Field(default=0, ge=0, le=50, description="teacher-labelled variants of each training row")
     freeze_embeddings: bool = Field(default=False, description="leave the embedding tables as they are")
-    learning_rate: float = Field(default=1e-4, gt=0)
+    learning_rate: float = Field(default=1e-4, gt=0, description="the highest learning rate")
 
     @model_validator(mode="after")
     def _something_to_learn(self) -> Self:

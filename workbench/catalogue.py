@@ -1,7 +1,7 @@
 """Catalogue: what every installed strategy says of itself, without importing any of them here.
 
 Strategies import torch, and strangers' modules may do anything. A child process imports them once; what they declare
-is kept until a provider's version or file changes, so that listing stays instant.
+is kept until a provider's file or the set of installed packages changes, so that listing stays instant.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from workbench.files import hash_of, write_text_whole
 from workbench.plugins import STRATEGIES, Provider, conflict, found, load
 
 PATIENCE_SECONDS = 300
+TOLD = "workbench-entry: "
 
 
 class Entry(BaseModel):
@@ -47,12 +48,8 @@ class Entry(BaseModel):
     @classmethod
     def of(cls, provider: Provider) -> Self:
         """Ask a strategy what it declares; whatever goes wrong becomes the reason it is broken."""
-        from workbench.strategy import Strategy
-
         try:
-            strategy = load(STRATEGIES, provider.name)
-            if not (isinstance(strategy, type) and issubclass(strategy, Strategy)):
-                raise PluginError(f"{provider.value} is not a Strategy class")
+            strategy = _checked(load(STRATEGIES, provider.name), provider)
             return cls(
                 name=provider.name,
                 provider=provider.label,
@@ -67,7 +64,7 @@ class Entry(BaseModel):
                 options=strategy.model_json_schema(),
             )
         except Exception as error:  # noqa: BLE001 - a stranger's class may raise anything when asked
-            return cls(name=provider.name, provider=provider.label, broken=_last_line(error))
+            return cls(name=provider.name, provider=provider.label, broken=_reason(provider, error))
 
 
 def catalogue(cache: Cache) -> list[Entry]:
@@ -77,7 +74,7 @@ def catalogue(cache: Cache) -> list[Entry]:
     try:
         return [Entry(**item) for item in json.loads(path.read_text(encoding="utf-8"))]
     except (OSError, ValueError, ValidationError):
-        entries = _ask_child()
+        entries = _ask(providers)
     try:
         write_text_whole(path, json.dumps([entry.model_dump(mode="json") for entry in entries]))
     except OSError:
@@ -86,30 +83,56 @@ def catalogue(cache: Cache) -> list[Entry]:
     return entries
 
 
-def _ask_child() -> list[Entry]:
-    command = [sys.executable, "-m", "workbench.catalogue"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
-    if done.returncode != 0:
-        said = done.stderr.strip().splitlines() or ["it said nothing"]
-        raise PluginError(f"the strategies cannot be listed: a plugin ended the process ({said[-1][:300]})")
-    return [Entry(**item) for item in json.loads(done.stdout.rpartition("\n")[2])]
-
-
-def _describe_all() -> list[Entry]:
-    providers = found(STRATEGIES)
-    entries = []
-    for provider in providers:
-        rivals = [other for other in providers if other.name == provider.name]
-        if len(rivals) > 1:
-            entries.append(Entry(name=provider.name, provider=provider.label, broken=conflict(rivals)))
-        else:
-            entries.append(Entry.of(provider))
+def _ask(providers: list[Provider]) -> list[Entry]:
+    """Ask a child about all of them; whoever ends it is broken, and the next child goes on behind the culprit."""
+    entries: list[Entry] = []
+    while len(entries) < len(providers):
+        told, last_words = _ask_child(len(entries))
+        entries += told
+        if len(entries) < len(providers):
+            culprit = providers[len(entries)]
+            reason = f"{_blamed(culprit)}: it ends the process that imports it ({last_words})"
+            entries.append(Entry(name=culprit.name, provider=culprit.label, broken=reason))
     return entries
+
+
+def _ask_child(start: int) -> tuple[list[Entry], str]:
+    command = [sys.executable, "-m", "workbench.catalogue", str(start)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise PluginError(
+            f"the strategies cannot be listed: importing them did not end within {PATIENCE_SECONDS} s"
+        ) from None
+    # Plugins may print while they are imported.
+    told = [line.removeprefix(TOLD) for line in done.stdout.splitlines() if line.startswith(TOLD)]
+    said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+    return [Entry(**json.loads(line)) for line in told], said[-1][:300]
+
+
+def _describe(provider: Provider, providers: list[Provider]) -> Entry:
+    rivals = [other for other in providers if other.name == provider.name]
+    if len(rivals) > 1:
+        return Entry(name=provider.name, provider=provider.label, broken=conflict(rivals))
+    return Entry.of(provider)
+
+
+def _tell(start: int) -> None:
+    providers = found(STRATEGIES)
+    for provider in providers[start:]:
+        entry = _describe(provider, providers)
+        sys.stdout.write(f"\n{TOLD}{entry.model_dump_json()}\n")
+        sys.stdout.flush()
 
 
 def _state(providers: list[Provider]) -> str:
     facts = [[p.name, p.value, p.distribution, p.version, _file_state(p.value)] for p in providers]
-    return hash_of([__version__, sys.executable, facts])
+    return hash_of([__version__, sys.executable, facts, _installed()])
+
+
+def _installed() -> list[str]:
+    """Every installed package with its version, as its folder is named: what a plugin lacked may have come."""
+    return sorted({path.name for folder in sys.path for path in Path(folder).glob("*.dist-info")})
 
 
 def _file_state(value: str) -> list[Any]:
@@ -127,12 +150,28 @@ def _file_state(value: str) -> list[Any]:
     return [status.st_mtime_ns, status.st_size] if status else []
 
 
-def _last_line(error: BaseException) -> str:
+def _reason(provider: Provider, error: Exception) -> str:
     if isinstance(error, PluginError):
         return str(error)
-    return traceback.format_exception_only(error)[-1].strip()
+    return f"{_blamed(provider)}: {traceback.format_exception_only(error)[-1].strip()}"
+
+
+def _checked(strategy: Any, provider: Provider) -> Any:
+    """Refuse what is no Strategy class, and a class that goes by another name."""
+    from workbench.strategy import Strategy
+
+    if not (isinstance(strategy, type) and issubclass(strategy, Strategy)):
+        raise PluginError(f"{_blamed(provider)}: {provider.value} is not a Strategy class")
+    if strategy.name != provider.name:
+        raise PluginError(
+            f"{_blamed(provider)}: {provider.value} calls itself {strategy.name!r}; the two names must be one"
+        )
+    return strategy
+
+
+def _blamed(provider: Provider) -> str:
+    return f"strategy {provider.name!r} from {provider.label} is broken"
 
 
 if __name__ == "__main__":
-    # Plugins may print while they are imported; the answer is the last line.
-    sys.stdout.write("\n" + json.dumps([entry.model_dump(mode="json") for entry in _describe_all()]))
+    _tell(int(sys.argv[1]))

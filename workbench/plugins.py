@@ -79,7 +79,7 @@ def _import(provider: Provider) -> Any:
     point = EntryPoint(provider.name, provider.value, provider.group)
     try:
         return point.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {error}"
         raise PluginError(
             f"{singular(provider.group)} {provider.name!r} from {provider.label} is broken: {reason}"

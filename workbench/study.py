@@ -45,12 +45,12 @@ class Training(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    epochs: float = Field(default=3.0, gt=0)
-    learning_rate: float = Field(default=5e-5, gt=0)
-    batch_size: int = Field(default=32, ge=1)
-    weight_decay: float = Field(default=0.01, ge=0)
-    warmup: float = Field(default=0.1, ge=0, lt=1)
-    clip: float = Field(default=1.0, gt=0)
+    epochs: float = Field(default=3.0, gt=0, description="how often every training row is seen")
+    learning_rate: float = Field(default=5e-5, gt=0, description="the highest learning rate")
+    batch_size: int = Field(default=32, ge=1, description="rows in a step")
+    weight_decay: float = Field(default=0.01, ge=0, description="weight decay of AdamW")
+    warmup: float = Field(default=0.1, ge=0, lt=1, description="share of the steps in which the rate rises")
+    clip: float = Field(default=1.0, gt=0, description="the longest gradient; longer ones are cut to it")
     evaluations: int = Field(default=6, ge=1, description="how often the select rows are scored and a checkpoint kept")
 
     def training(self) -> Training:

@@ -124,6 +124,7 @@ def test_a_strangers_strategy_is_listed_with_its_options_and_provider(listed):
         ("not-a-class", "broken_strategies.not_a_class:shrink is not a Strategy class"),
         ("misnamed", "broken_strategies.misnamed:Misnamed calls itself 'somebody-else'; the two names must be one"),
     ],
+    ids=["no-licence", "not-a-class", "misnamed"],
 )
 def test_a_broken_strategy_is_listed_with_its_package_and_reason(name, reason, listed):
     (row,) = _rows(listed, name)

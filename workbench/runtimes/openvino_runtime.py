@@ -5,6 +5,7 @@ OpenVINO is an optional extra of the workbench and is imported only by whoever n
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import shutil
@@ -87,9 +88,11 @@ class OpenVinoRuntime(Runtime):
         """Count the weights in the graph; ranges, scales and zero points are bookkeeping and not counted."""
         # The model must outlive its nodes: without it they forget who uses them.
         model = self._model()
-        weights = [node.get_data() for node in model.get_ops() if node.get_type_name() == "Constant" and _is_weight(node)]
+        weights = [
+            node.get_data() for node in model.get_ops() if node.get_type_name() == "Constant" and _is_weight(node)
+        ]
         # A weight that is shared appears once for each use in the shape that this use wants.
-        distinct = {(weight.size, weight.tobytes()): weight.size for weight in weights}
+        distinct = {hashlib.sha256(np.ascontiguousarray(weight)).digest(): weight.size for weight in weights}
         return sum(distinct.values())
 
     def _model(self) -> Any:
