@@ -5,6 +5,7 @@ Rows that ranges were calibrated on say little about other rows, so agreement is
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
@@ -124,7 +125,8 @@ class _Trials:
     def of(self, parts: tuple[str, ...]) -> Trial:
         if parts not in self._made:
             runtime = self._quantizer.without(parts)
-            given = replace(self._encoder, runtime=runtime).logits(self._held)
+            # A copy is opened to be asked; what it holds open is gone with it, and trials do not add up in memory.
+            given = replace(self._encoder, runtime=copy.copy(runtime)).logits(self._held)
             found = agreement(KINDS[self._encoder.lineage.kind], given, self._wanted)
             self._made[parts] = Trial(runtime, parts, found)
         return self._made[parts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,9 +17,12 @@ def run_facts(run: Run, folder: Path) -> Iterator[tuple[str, str]]:
     yield "recipe", f"{run.recipe.name}{': ' + run.recipe.when if run.recipe.when else ''}"
     for number, step in enumerate(run.steps, 1):
         options = ", ".join(f"{key}={value}" for key, value in step.options.items())
-        detail = f"; {step.detail}" if step.detail else ""
-        spent = f"{step.cost.wall_seconds:.1f} s"
-        yield f"step {number}", f"{step.use}({options}) by {step.provider} {step.version}, {spent}{detail}"
+        yield f"step {number}", f"{step.use}({options}) by {step.provider} {step.version}"
+        yield "  cost", f"{step.cost.wall_seconds:.1f} s, {step.cost.cpu_seconds:.1f} s of processor time"
+        if step.detail:
+            yield "  decided", _shortened(json.dumps(step.detail, ensure_ascii=False))
+        if step.measurements:
+            yield "  gave", ", ".join(_brief(found) for found in step.measurements if "/" not in found.metric)
     for found in run.measurements:
         yield found.metric, _spoken(found)
     if run.base:
@@ -34,6 +38,16 @@ def run_facts(run: Run, folder: Path) -> Iterator[tuple[str, str]]:
     yield "versions", ", ".join(f"{name} {number}" for name, number in place.versions.items())
     yield "made", run.created
     yield "command", run.command
+
+
+def _brief(found: Measurement) -> str:
+    if found.unit == "bytes":
+        return f"{found.metric} {found.value / 1e6:.1f} MB"
+    return f"{found.metric} {found.value / 1e6:.2f} M" if found.unit == "count" else f"{found.metric} {found.value:.4f}"
+
+
+def _shortened(text: str, most: int = 400) -> str:
+    return text if len(text) <= most else f"{text[:most]} … (workbench show --json has it all)"
 
 
 def _spoken(found: Measurement) -> str:
