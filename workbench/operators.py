@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
 
@@ -35,9 +35,9 @@ Pattern = Annotated[str, Field(min_length=1), AfterValidator(_check_pattern)]
 @dataclass
 class _Group:
     name: str
-    parts: set[str] = field(default_factory=set)
-    held: set[str] = field(default_factory=set)
-    nodes: set[str] = field(default_factory=set)
+    parts: set[str]
+    held: set[str]
+    nodes: set[str]
 
     def take(self, other: _Group) -> None:
         self.parts |= other.parts
@@ -66,13 +66,11 @@ class Operators:
         groups: list[_Group] = []
         for node, held in self.products.items():
             part = part_of(node)
-            home = _Group(part, {part}, {held}, {node})
-            touching = [group for group in groups if part in group.parts or held in group.held]
-            for group in reversed(touching):
-                group.take(home)
-                home = group
-                groups.remove(group)
-            groups.append(home)
+            groups.append(_Group(part, {part}, {held}, {node}))
+            first, *others = [group for group in groups if part in group.parts or held in group.held]
+            for other in others:
+                first.take(other)
+                groups.remove(other)
         return {group.name: frozenset(group.nodes) for group in groups}
 
     def inside(self, parts: Collection[str]) -> frozenset[str]:
@@ -85,7 +83,7 @@ class Operators:
         for pattern in patterns:
             found = {holds for node, holds in self.everything.items() if re.search(pattern, node)}
             if not found:
-                raise PlanError(f"exclude: no operator has {pattern!r} in its name; there are, {self._some()}")
+                raise PlanError(f"exclude: no operator has {pattern!r} in its name; there are {self._some()}")
             held |= found
         return frozenset(node for node, holds in self.everything.items() if holds in held)
 
@@ -98,7 +96,7 @@ class Operators:
 
     def _some(self) -> str:
         nodes = list(self.everything)
-        return f"among {len(nodes)}, " + ", ".join(nodes[:: max(1, len(nodes) // EXAMPLES)][:EXAMPLES])
+        return f"{len(nodes)}, such as " + ", ".join(nodes[:: max(1, len(nodes) // EXAMPLES)][:EXAMPLES])
 
 
 def part_of(node: str) -> str:

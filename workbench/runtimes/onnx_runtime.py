@@ -21,6 +21,8 @@ CONFIG_FILE = "config.json"
 # products have 32 bits.
 WEIGHT_TYPES = ("FLOAT", "FLOAT16", "INT8", "UINT8", "INT32")
 BOOKKEEPING = ("_scale", "_zero_point")
+# The runtime's errors have no family of their own.
+OPENING_ERRORS = ("Fail", "InvalidGraph", "InvalidProtobuf", "NoSuchFile", "NotImplemented", "RuntimeException")
 
 
 class OnnxRuntime(Runtime):
@@ -36,6 +38,7 @@ class OnnxRuntime(Runtime):
     def session(self) -> Any:
         """The open session."""
         import onnxruntime
+        from onnxruntime.capi import onnxruntime_pybind11_state as its_errors
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = self._threads
@@ -45,7 +48,7 @@ class OnnxRuntime(Runtime):
         path = self.folder / GRAPH_FILE
         try:
             return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        except (RuntimeError, OSError, ValueError) as error:
+        except tuple(getattr(its_errors, name) for name in OPENING_ERRORS) as error:
             raise ArtifactError(f"{path}: ONNX Runtime cannot open it ({first_line(error)})") from None
 
     def logits(self, batch: Batch) -> NDArray[np.float32]:

@@ -92,7 +92,7 @@ class OpenVinoRuntime(Runtime):
             node.get_data() for node in model.get_ops() if node.get_type_name() == "Constant" and _is_weight(node)
         ]
         # A weight that is shared appears once for each use in the shape that this use wants.
-        distinct = {hashlib.sha256(np.ascontiguousarray(weight)).digest(): weight.size for weight in weights}
+        distinct = {hashlib.sha256(np.ascontiguousarray(weight).data).digest(): weight.size for weight in weights}
         return sum(distinct.values())
 
     def _model(self) -> Any:
