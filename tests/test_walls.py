@@ -33,7 +33,7 @@ WARM = {
     "workbench.openvino_export",
     "workbench.plan",
     "workbench.probes",
-    "workbench.quiet",
+    "workbench.silence",
     "workbench.runtimes",
     "workbench.sensitivity",
     "workbench.steps",

@@ -153,7 +153,7 @@ def _carry_out(study: Study, store: RunStore, only: tuple[str, ...]) -> int:
         from workbench.cache import Cache
         from workbench.execute import Executor
         from workbench.plan import make_plan
-        from workbench.quiet import quieten_libraries
+        from workbench.silence import quieten_libraries
 
         quieten_libraries()
         plan = make_plan(study, only)

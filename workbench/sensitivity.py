@@ -11,10 +11,13 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from workbench.encoder import Encoder
 from workbench.errors import DataError
 from workbench.fidelity import agreement, distance
 from workbench.measurement import Measurement
+from workbench.operators import Operators, Pattern
 from workbench.progress import Reporter
 from workbench.runtimes.runtime import Runtime
 from workbench.tasks.kinds import KINDS
@@ -40,6 +43,62 @@ class Quantizer(ABC):
     @abstractmethod
     def only(self, part: str) -> Runtime:
         """Quantize one part alone; it may be done roughly, because it is only compared with other parts."""
+
+
+@dataclass(frozen=True)
+class OperatorQuantizer(Quantizer):
+    """A quantizer of some of a graph's operators; subclasses say how a set of them is quantized."""
+
+    operators: Operators
+    nodes: frozenset[str]
+
+    @abstractmethod
+    def quantized(self, nodes: frozenset[str], *, roughly: bool) -> Runtime:
+        """Quantize some operators; roughly where the result is only compared with others like it."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts that hold operators to be quantized."""
+        return tuple(part for part, nodes in self.operators.parts.items() if nodes & self.nodes)
+
+    def without(self, parts: Collection[str]) -> Runtime:
+        """Quantize all operators outside some parts."""
+        return self.quantized(self.nodes - self.operators.inside(parts), roughly=False)
+
+    def only(self, part: str) -> Runtime:
+        """Quantize the operators of one part."""
+        return self.quantized(self.nodes & self.operators.inside([part]), roughly=True)
+
+
+class CalibratedOptions(BaseModel):
+    """The options that strategies calibrating on the task's rows have in common."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rows: int = Field(default=128, ge=1, description="how many calibration rows decide the ranges of activations")
+    embeddings: bool = Field(default=True, description="quantize the embedding tables as well")
+    exclude: tuple[Pattern, ...] = Field(
+        default=(),
+        description="operators to leave in float: regular expressions found anywhere in their names in the graph, such "
+        "as 'layer.5.output' or 'classifier'; operators that share a weight go together",
+    )
+    threshold: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="agreement with the float encoder on rows held apart (share of equal predictions, correlation of "
+        "scores) below which the parts that suffer most are left in float; nothing is if not given",
+    )
+    cap: int = Field(default=8, ge=1, description="how many parts may be left in float to reach the threshold")
+
+    def guarded(
+        self, quantizer: OperatorQuantizer, encoder: Encoder, seen: Tokens, held: Tokens, progress: Reporter
+    ) -> tuple[Runtime, dict[str, Any]]:
+        """Quantize as far as the threshold allows; give the graph, and what was decided for the record."""
+        outcome = guarded(quantizer, encoder, held, Guard(self.threshold, self.cap), progress)
+        operators = quantizer.operators
+        excluded = sorted(operators.named(self.exclude) | operators.inside(outcome.parts))
+        return outcome.runtime, {"calibrated_on": len(seen), **outcome.record, "excluded_operators": excluded}
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
-"""Silence: exporters and quantizers talk to their developers while they work; the person hears the workbench."""
+"""Silence: libraries talk to their developers while they work; the person hears the workbench's own words."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import logging
+import os
 import warnings
 from collections.abc import Iterator
 
@@ -20,3 +21,18 @@ def silenced() -> Iterator[None]:
             yield
     finally:
         logging.disable(previous)
+
+
+def quieten_libraries() -> None:
+    """Silence bars, tips and warnings of the libraries below; their errors still reach us as exceptions."""
+    import datasets
+    import transformers
+
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    datasets.utils.logging.set_verbosity_error()
+    datasets.disable_progress_bars()
+    for name in ("optimum", "huggingface_hub", "onnxruntime", "torch.onnx", "nncf", "openvino"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore")

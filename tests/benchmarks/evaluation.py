@@ -25,7 +25,7 @@ from workbench.cache import Cache
 from workbench.finetuned import OpenedBase, finetuned_base
 from workbench.metrics import score
 from workbench.progress import OnConsole
-from workbench.quiet import quieten_libraries
+from workbench.silence import quieten_libraries
 from workbench.study import Study, Training
 from workbench.tasks.data import read_task
 from workbench.tokens import tokenize

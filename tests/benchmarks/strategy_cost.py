@@ -36,7 +36,7 @@ def measure(name: str) -> dict[str, float]:
     from workbench.clock import Stopwatch
     from workbench.finetuned import OpenedBase
     from workbench.progress import Quiet
-    from workbench.quiet import quieten_libraries
+    from workbench.silence import quieten_libraries
     from workbench.study import Study
     from workbench.tasks.data import read_task
 

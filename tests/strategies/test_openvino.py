@@ -166,7 +166,7 @@ def test_a_pattern_that_finds_nothing_is_refused_with_names_that_are_there(tiny_
 
 
 @pytest.mark.parametrize(
-    "options", [{"threshold": 1.01}, {"threshold": -0.5}, {"subset_size": 0}, {"preset": "best"}, {"exclude": ("[",)}]
+    "options", [{"threshold": 1.01}, {"threshold": -0.5}, {"rows": 0}, {"preset": "best"}, {"exclude": ("[",)}]
 )
 def test_senseless_options_are_refused(options):
     with pytest.raises(ValidationError, match=next(iter(options))):
@@ -175,8 +175,8 @@ def test_senseless_options_are_refused(options):
 
 def test_rows_and_preset_reach_the_quantizer(tiny_task, make_bench, tmp_path):
     encoder = lively_encoder("distilbert", tmp_path / "base", tiny_task)
-    mixed = OpenVinoInt8(subset_size=4).apply(encoder, make_bench(encoder))
-    fast = OpenVinoInt8(subset_size=4, preset="performance").apply(encoder, make_bench(encoder))
+    mixed = OpenVinoInt8(rows=4).apply(encoder, make_bench(encoder))
+    fast = OpenVinoInt8(rows=4, preset="performance").apply(encoder, make_bench(encoder))
     assert mixed.lineage.steps[-1].detail["calibrated_on"] == 4
     assert not np.array_equal(answers(mixed), answers(fast))
 
