@@ -61,21 +61,35 @@ def tiny_encoder(tiny_base, tiny_task) -> Callable[..., object]:
 
 
 @pytest.fixture
+def lively(tiny_encoder) -> Callable[[str], object]:
+    """Gives encoders whose parameters are all far from their starting values and from each other."""
+
+    import torch
+
+    def give(family: str):
+        encoder = tiny_encoder(family)
+        generator = torch.Generator().manual_seed(3)
+        for parameter in encoder.model.parameters():
+            parameter.data.add_(torch.randn(parameter.shape, generator=generator), alpha=0.2)
+        return encoder
+
+    return give
+
+
+@pytest.fixture
 def make_bench(tiny_task, tmp_path) -> Callable[..., object]:
     """Gives a bench for an encoder, the encoder itself being the teacher."""
     from workbench.bench import Bench
     from workbench.cache import Cache
     from workbench.progress import Quiet
-    from workbench.study import Training
     from workbench.tasks.data import read_task
 
-    def give(teacher, task=None, seed: int = 0, training: Training | None = None):
+    def give(teacher, task=None, seed: int = 0):
         scratch = tmp_path / f"scratch-{os.urandom(3).hex()}"
         (scratch / "workplace").mkdir(parents=True)
         return Bench(
             data=read_task((task or tiny_task).declared(Path())),
             teacher=teacher,
-            training=training or Training(epochs=1, learning_rate=1e-3, batch_size=16, evaluations=1),
             seed=seed,
             scratch=scratch,
             workplace=scratch / "workplace",

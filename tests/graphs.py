@@ -15,7 +15,6 @@ from workbench.encoder import Encoder
 from workbench.families import check_family, layers_of
 from workbench.finetuned import OpenedBase
 from workbench.progress import Quiet
-from workbench.study import Training
 from workbench.tasks.data import read_task
 from workbench.tasks.own_files import OwnTask
 from workbench.tasks.task import Row
@@ -90,7 +89,6 @@ def bench_for(encoder: Encoder, task: OwnTask, folder: Path) -> Bench:
     return Bench(
         data=read_task(task.declared(Path())),
         teacher=encoder,
-        training=Training(),
         seed=0,
         scratch=scratch,
         workplace=workplace,

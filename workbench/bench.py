@@ -9,7 +9,6 @@ from pathlib import Path
 from workbench.cache import Cache
 from workbench.encoder import Encoder
 from workbench.progress import Reporter
-from workbench.study import Training
 from workbench.tasks.data import TaskData
 from workbench.tasks.task import Row
 from workbench.tokens import Tokens, tokenize_once
@@ -25,7 +24,6 @@ class Bench:
 
     data: TaskData
     teacher: Encoder
-    training: Training
     seed: int
     scratch: Path
     workplace: Path

@@ -73,7 +73,6 @@ class StepMaker:
         return Bench(
             data=self.planned.data,
             teacher=self.base,
-            training=self.planned.study.training,
             seed=self.planned.seed,
             scratch=scratch,
             workplace=self.cache.workplace(self.key(number)),

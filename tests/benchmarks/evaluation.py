@@ -19,60 +19,70 @@ import numpy as np
 from datasets import Dataset
 from rich.console import Console
 from rich.table import Table
-from transformers import DataCollatorWithPadding, Trainer, TrainingArguments
+from transformers import DataCollatorWithPadding, PrinterCallback, Trainer, TrainingArguments
 
 from workbench.cache import Cache
+from workbench.encoder import Encoder
 from workbench.finetuned import OpenedBase, finetuned_base
 from workbench.metrics import score
 from workbench.progress import OnConsole
 from workbench.silence import quieten_libraries
 from workbench.study import Study, Training
-from workbench.tasks.data import read_task
+from workbench.tasks.data import TaskData, read_task
 from workbench.tokens import tokenize
 
 ROUNDS = 7
+
+
+def prepared(console: Console) -> tuple[Encoder, TaskData]:
+    """A base fine-tuned for a moment, and the whole task."""
+    study = Study(name="benchmark", tasks=("rotten-tomatoes",), training=Training(epochs=1), limit=1000)
+    task = study.chosen_tasks()[0]
+    encoder, _ = finetuned_base(OpenedBase.open(study), read_task(task, 1000), 0, Cache.default(), OnConsole(console))
+    return encoder, read_task(task)
+
+
+def trainer_at_its_defaults(encoder: Encoder, folder: str) -> Trainer:
+    """The stock way to evaluate the same model."""
+    return Trainer(
+        model=encoder.model,
+        args=TrainingArguments(output_dir=folder, report_to=[], disable_tqdm=True),
+        data_collator=DataCollatorWithPadding(encoder.tokenizer),
+        compute_metrics=lambda seen: {"accuracy": float((seen.predictions.argmax(-1) == seen.label_ids).mean())},
+    )
+
+
+def alternated(sides: dict[str, Callable[[], object]]) -> dict[str, list[float]]:
+    """The seconds of each side, round by round, now one first and now the other."""
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    for number in range(ROUNDS):
+        for name in list(sides)[:: 1 if number % 2 else -1]:
+            started = time.perf_counter()
+            sides[name]()
+            times[name].append(time.perf_counter() - started)
+    return times
 
 
 def main() -> int:
     """Print samples per second of both sides, and the ratio."""
     quieten_libraries()
     console = Console()
-    study = Study(name="benchmark", tasks=("rotten-tomatoes",), training=Training(epochs=1), limit=1000)
-    task = study.chosen_tasks()[0]
-    encoder, _ = finetuned_base(OpenedBase.open(study), read_task(task, 1000), 0, Cache.default(), OnConsole(console))
-    rows = read_task(task).tests["test"]
+    encoder, data = prepared(console)
+    rows = data.tests["test"]
+    labels = [row.label for row in rows]
     tokens = tokenize(encoder.tokenizer, rows)
-    kind = read_task(task).kind
+    table = Dataset.from_dict({**encoder.tokenizer([row.texts[0] for row in rows], truncation=True), "labels": labels})
 
-    encoded = encoder.tokenizer([row.texts[0] for row in rows], truncation=True)
-    table = Dataset.from_dict({**encoded, "labels": [row.label for row in rows]})
+    def ours() -> list[int]:
+        answers: list[int] = data.kind.predictions(encoder.logits(tokens))
+        score(data.task, answers, labels)
+        return answers
+
     with tempfile.TemporaryDirectory() as folder:
-        trainer = Trainer(
-            model=encoder.model,
-            args=TrainingArguments(output_dir=folder, report_to=[], disable_tqdm=True),
-            data_collator=DataCollatorWithPadding(encoder.tokenizer),
-            compute_metrics=lambda seen: {"accuracy": float((seen.predictions.argmax(-1) == seen.label_ids).mean())},
-        )
-
-        def ours() -> list[int]:
-            answers: list[int] = kind.predictions(encoder.logits(tokens))
-            score(task, answers, [row.label for row in rows])
-            return answers
-
-        def theirs() -> list[int]:
-            return [int(label) for label in trainer.predict(table).predictions.argmax(-1)]
-
-        equal = ours() == theirs()
-        times = {"Trainer.evaluate": [], "workbench": []}  # type: dict[str, list[float]]
-        for number in range(ROUNDS):
-            sides: list[tuple[str, Callable[[], object]]] = [
-                ("workbench", ours),
-                ("Trainer.evaluate", lambda: trainer.evaluate(table)),
-            ]
-            for name, side in sides if number % 2 else reversed(sides):
-                started = time.perf_counter()
-                side()
-                times[name].append(time.perf_counter() - started)
+        trainer = trainer_at_its_defaults(encoder, folder)
+        trainer.remove_callback(PrinterCallback)
+        equal = ours() == trainer.predict(table).predictions.argmax(-1).tolist()
+        times = alternated({"Trainer.evaluate": lambda: trainer.evaluate(table), "workbench": ours})
     report(console, times, len(rows), equal)
     return 0 if equal else 1
 

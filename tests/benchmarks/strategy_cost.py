@@ -47,7 +47,7 @@ def measure(name: str) -> dict[str, float]:
     data = read_task(task)
     with tempfile.TemporaryDirectory() as folder:
         places = {"scratch": Path(folder), "workplace": Path(folder) / "work", "cache": Cache(Path(folder) / "cache")}
-        bench = Bench(data=data, teacher=encoder, training=study.training, seed=0, progress=Quiet(), **places)
+        bench = Bench(data=data, teacher=encoder, seed=0, progress=Quiet(), **places)
         weights = sum(tensor.nbytes for tensor in encoder.model.state_dict().values())
         Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
         before, watch = peak_bytes(), Stopwatch()

@@ -39,7 +39,6 @@ from workbench.progress import Quiet
 from workbench.runtimes.onnx_runtime import OnnxRuntime
 from workbench.sketch import GRAPH, Sketch
 from workbench.strategy import Claim, Strategy, check_fit
-from workbench.study import Training
 from workbench.tasks.data import TaskData, read_task
 from workbench.tasks.kinds import KINDS
 from workbench.tasks.own_files import OwnTask
@@ -52,7 +51,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 OURS = "encoder-workbench"
 SEED = 3
 WIDTHS = {"hidden_size": 128, "intermediate_size": 256}
-BRIEF = Training(epochs=1, learning_rate=1e-3, batch_size=16, evaluations=1)
 ROWS = 100
 MANY = 9
 NO_WEIGHTS = {".json", ".txt", ".model"}
@@ -199,7 +197,6 @@ def _bench(data: TaskData, teacher: Encoder, folder: Path) -> Bench:
     return Bench(
         data=data,
         teacher=teacher,
-        training=BRIEF,
         seed=SEED,
         scratch=scratch,
         workplace=workplace,

@@ -19,7 +19,6 @@ from workbench.runtimes.runtime import Runtime
 from workbench.shapes import SHAPES
 from workbench.strategy import check_fit
 from workbench.student import UNLABELLED, Student, Weights, relation_loss
-from workbench.study import Training
 from workbench.tasks.data import rows_fingerprint
 from workbench.teacher import Teacher, hidden_states, with_projections
 
@@ -163,7 +162,7 @@ def test_rows_without_a_label_do_not_count_in_the_hard_loss(tiny_encoder):
 
 def test_a_regression_student_learns_the_teachers_score(tiny_encoder, tiny_regression, make_bench):
     base = tiny_encoder("bert", tiny_regression)
-    bench = make_bench(base, tiny_regression, training=Training(**BRIEF))
+    bench = make_bench(base, tiny_regression)
     student = tiny_encoder("bert", tiny_regression, seed=5)
     options = {**BRIEF, "epochs": 6, "soft": 1.0, "hard": 0.0}
     taught = Distillation(**options).apply(student, bench)

@@ -25,20 +25,6 @@ ROWS = [Row(str(index), (text,), 0) for index, (text, _) in enumerate(sentences(
 BERT = Sketch(family="bert", layers=4, hidden=32, heads=4, ffn=64, vocabulary=125, kind="classification")
 
 
-@pytest.fixture
-def lively(tiny_encoder):
-    """Gives encoders whose parameters are all far from their starting values and from each other."""
-
-    def give(family):
-        encoder = tiny_encoder(family)
-        generator = torch.Generator().manual_seed(3)
-        for parameter in encoder.model.parameters():
-            parameter.data.add_(torch.randn(parameter.shape, generator=generator), alpha=0.2)
-        return encoder
-
-    return give
-
-
 def table_of(encoder):
     return word_table(encoder.model).weight.detach().double().numpy()
 

@@ -34,20 +34,6 @@ MATRICES = {"attention": 4 * 32 * 32, "ffn": 2 * 32 * 64}
 VECTORS = {"attention": 4 * 32 + 2 * 32, "ffn": 64 + 32 + 2 * 32}
 
 
-@pytest.fixture
-def lively(tiny_encoder):
-    """Gives encoders whose parameters are all far from their starting values and from each other."""
-
-    def give(family):
-        encoder = tiny_encoder(family)
-        generator = torch.Generator().manual_seed(3)
-        for parameter in encoder.model.parameters():
-            parameter.data.add_(torch.randn(parameter.shape, generator=generator), alpha=0.2)
-        return encoder
-
-    return give
-
-
 def answers(encoder):
     return np.asarray(encoder.logits(tokenize(encoder.tokenizer, ROWS)))
 

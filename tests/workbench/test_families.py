@@ -20,6 +20,7 @@ from workbench.families import (
     check_family,
     check_layers,
     family_of,
+    layer_groups,
     layers_of,
     longest_input,
     part,
@@ -137,6 +138,7 @@ def albert_config(layers: int, groups: int):
 
 def test_an_albert_of_one_group_can_be_cut_to_any_length():
     for keep in ([0], [3], [0, 1, 2], [1, 5, 11]):
+        assert layer_groups(albert_config(len(keep), 1)) == [0] * len(keep)
         check_layers(albert_config(12, 1), keep)
 
 

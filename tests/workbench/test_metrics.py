@@ -119,7 +119,9 @@ def test_an_unknown_metric_suggests_the_nearest():
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_every_known_metric_is_accepted_for_the_kind_it_judges(metric):
-    check_metrics(task_with(metric, kind="regression" if metric in {"pearson", "spearman"} else "classification"))
+    task = task_with(metric, kind="regression" if metric in {"pearson", "spearman"} else "classification")
+    check_metrics(task)
+    assert [found.metric for found in score(task, [0, 1, 1], [0, 1, 0])] == [metric]
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "f1", "matthews"])
