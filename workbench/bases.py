@@ -151,8 +151,9 @@ def _from_hub(base: Base) -> Path:
             "(starting with '.', '/' or '~') nor 'package:NAME/FOLDER'"
         ) from None
     except (LocalEntryNotFoundError, OSError, HfHubHTTPError) as error:
+        reason = "it cannot be reached" if isinstance(error, LocalEntryNotFoundError) else first_line(error)
         raise BaseModelError(
-            f"base {base.name!r}: the hub cannot serve it and its cache has no copy ({first_line(error)}); "
+            f"base {base.name!r}: the hub cannot serve it and its cache has no copy ({reason}); "
             "check the name and the network, or give a folder or 'package:NAME/FOLDER'"
         ) from None
 
