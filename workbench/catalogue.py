@@ -132,7 +132,9 @@ def _state(providers: list[Provider]) -> str:
 
 def _installed() -> list[str]:
     """Every installed package with its version, as its folder is named: what a plugin lacked may have come."""
-    return sorted({path.name for folder in sys.path for path in Path(folder).glob("*.dist-info")})
+    # Once somebody imports setuptools, it puts the packages it carries along on the path; they are not installed.
+    folders = [Path(folder) for folder in sys.path if Path(folder).name != "_vendor"]
+    return sorted({path.name for folder in folders for path in folder.glob("*.dist-info")})
 
 
 def _file_state(value: str) -> list[Any]:
