@@ -74,6 +74,10 @@ class Encoder:
     def save(self, folder: Path) -> Manifest:
         """Write everything into an empty folder, the manifest last."""
         self.runtime.save(folder)
+        if self.tokenizer.is_fast:
+            # What the last call asked for would be saved too, and files would depend on whether there was one.
+            self.tokenizer.backend_tokenizer.no_truncation()
+            self.tokenizer.backend_tokenizer.no_padding()
         self.tokenizer.save_pretrained(folder)
         manifest = Manifest.describe(folder, self.lineage, self.runtime.name)
         manifest.write(folder)

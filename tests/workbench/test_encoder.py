@@ -49,6 +49,15 @@ def test_the_order_of_answers_is_the_order_of_rows_whatever_their_lengths(tiny_e
     np.testing.assert_allclose(together, alone, atol=1e-6)
 
 
+def test_the_saved_files_do_not_depend_on_what_was_asked_before(tiny_encoder, tmp_path):
+    encoder = tiny_encoder("bert")
+    (tmp_path / "fresh").mkdir()
+    (tmp_path / "used").mkdir()
+    fresh = encoder.save(tmp_path / "fresh")
+    encoder.tokenizer(["a film"], truncation=True, padding="max_length", max_length=9)
+    assert encoder.save(tmp_path / "used").files == fresh.files
+
+
 def test_an_altered_weight_file_is_refused(tiny_encoder, tmp_path):
     tiny_encoder("bert").save(tmp_path)
     weights = tmp_path / "model.safetensors"

@@ -63,10 +63,6 @@ def facts(store: Path) -> dict[str, dict[str, object]]:
     }
 
 
-def steps_of(run: dict[str, object]) -> list[str]:
-    return [use for use, _, _ in run["steps"]]
-
-
 def start(study: Path, store: Path, cache: Path) -> subprocess.Popen:
     command = [sys.executable, "-m", "workbench.cli", "run", str(study), "--store", str(store)]
     environment = {**os.environ, "WORKBENCH_CACHE": str(cache)}
@@ -163,7 +159,7 @@ def kill_when(child: subprocess.Popen, condition) -> None:
 
 
 @pytest.mark.slow
-def test_a_study_killed_while_training_and_while_saving_ends_with_all_runs_of_an_undisturbed_one(story, tmp_path):
+def test_a_study_killed_while_training_and_while_saving_ends_with_the_records_of_an_undisturbed_one(story, tmp_path):
     study, undisturbed, _ = story
     store, cache = tmp_path / "store", tmp_path / "cache"
     kill_when(start(study, store, cache), lambda: list(cache.glob("unfinished/*/checkpoint-*")))
@@ -176,13 +172,8 @@ def test_a_study_killed_while_training_and_while_saving_ends_with_all_runs_of_an
     assert last.returncode == 0, err.decode()
     ours, theirs = facts(store), facts(undisturbed)
     assert ours.keys() == theirs.keys()
-    # Bit-equal weights after a kill are tested with training, where nothing else can move them.
-    assert [ours[name]["recipe"] for name in ours] == [theirs[name]["recipe"] for name in ours]
-    assert [steps_of(ours[name]) for name in ours] == [steps_of(theirs[name]) for name in ours]
-    for name in ours:
-        for mine, other in zip(ours[name]["measurements"], theirs[name]["measurements"], strict=True):
-            assert mine.metric == other.metric
-            assert mine.value == pytest.approx(other.value, rel=0.02 if mine.unit in {"bytes", "count"} else 0.5)
+    differing = [(name, part) for name in ours for part in ours[name] if ours[name][part] != theirs[name][part]]
+    assert differing == []
     assert list((store / "partial").iterdir()) == []
 
 
