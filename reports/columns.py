@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from reports.wording import megabytes, millions, percent, score, seconds, times
 from workbench.compare import Line
 
+LineT = TypeVar("LineT")
+
 
 @dataclass(frozen=True)
-class Column:
+class Column(Generic[LineT]):
     """A heading, what it means, and how a line fills it."""
 
     heading: str
     meaning: str
-    cell: Callable[[Line], str]
+    cell: Callable[[LineT], str]
     numeric: bool = True
 
 
-COLUMNS = (
+COLUMNS: tuple[Column[Line], ...] = (
     Column("task", "what is learned and judged", lambda line: line.task, numeric=False),
     Column("recipe", "what was done to the base", lambda line: line.recipe, numeric=False),
     Column(

@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
-from reports.columns import COLUMNS
+from collections.abc import Iterable, Sequence
+
+from reports.columns import COLUMNS, Column, LineT
 from workbench.compare import Comparison
 
 
 def comparison_page(comparison: Comparison) -> str:
     """Write a page with the table, what its columns mean, and what failed."""
-    rows = [[column.cell(line) for column in COLUMNS] for line in comparison.lines]
-    rulers = ["---:" if column.numeric else "---" for column in COLUMNS]
-    table = [_row([column.heading for column in COLUMNS]), _row(rulers), *map(_row, rows)]
     metrics = ", ".join(sorted({f"{line.task}: {line.metric}" for line in comparison.lines}))
     meanings = [f"- **{column.heading}**: {column.meaning}" for column in COLUMNS]
-    failures = [
-        f"- {_escaped(f'{line.task} {line.recipe}: {message}')}"
-        for line in comparison.lines
-        for message in line.failures
-    ]
+    failures = [f"{line.task} {line.recipe}: {message}" for line in comparison.lines for message in line.failures]
     parts = [
-        f"# Study {_escaped(comparison.study)}",
-        "\n".join(table),
+        f"# Study {escaped(comparison.study)}",
+        markdown_table(COLUMNS, comparison.lines),
         "\n".join(meanings),
-        f"Headline metrics: {_escaped(metrics)}.",
+        f"Headline metrics: {escaped(metrics)}.",
     ]
-    return "\n\n".join(parts + (["## Failed", "\n".join(failures)] if failures else [])) + "\n"
+    return "\n\n".join(parts + (["## Failed", bullets(failures)] if failures else [])) + "\n"
+
+
+def markdown_table(columns: Sequence[Column[LineT]], lines: Iterable[LineT]) -> str:
+    """A table with a row for each line."""
+    head = [_row([column.heading for column in columns])]
+    rulers = [f"| {' | '.join('---:' if column.numeric else '---' for column in columns)} |"]
+    return "\n".join(head + rulers + [_row([column.cell(line) for column in columns]) for line in lines])
+
+
+def bullets(texts: Iterable[str]) -> str:
+    """A list of sentences."""
+    return "\n".join(f"- {escaped(text)}" for text in texts)
+
+
+def escaped(text: str) -> str:
+    """A text as Markdown that shows it as it is, on one line."""
+    plain = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return "".join(f"\\{char}" if char in "\\|*_`[]~" else char for char in " ".join(plain.splitlines()))
 
 
 def _row(cells: list[str]) -> str:
-    return f"| {' | '.join(cell if set(cell) <= set('-:') else _escaped(cell) for cell in cells)} |"
-
-
-def _escaped(text: str) -> str:
-    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return "".join(f"\\{char}" if char in "\\|*_`[]~" else char for char in " ".join(escaped.splitlines()))
+    return f"| {' | '.join(map(escaped, cells))} |"

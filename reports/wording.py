@@ -30,6 +30,16 @@ def times(value: float | None) -> str:
     return ABSENT if value is None else f"{value:.2f}×"
 
 
+def milliseconds(value: float | None) -> str:
+    """A duration of one call, to three digits."""
+    return ABSENT if value is None else f"{significant(value)} ms"
+
+
+def significant(value: float) -> str:
+    """A number to three digits, without an exponent."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}" if value >= 1 else f"{value:.2f}"
+
+
 def seconds(value: float) -> str:
     """A duration; nothing was spent on the baseline beyond its training."""
     if value >= 120:

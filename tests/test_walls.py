@@ -64,7 +64,7 @@ HEAVY = {
     "torch",
     "transformers",
 }
-PLAIN = {"filelock", "numpy", "pandas", "pyarrow", "pydantic", "rich", "scipy", "typer", "yaml"}
+PLAIN = {"filelock", "numpy", "pandas", "psutil", "pyarrow", "pydantic", "rich", "scipy", "typer", "yaml"}
 SHOWING = {"altair", "jinja2", "numpy", "pandas", "rich"}
 FRONT = {"altair", "pandas", "streamlit"}
 NOWHERE_NAMES = {"base", "common", "helper", "helpers", "misc", "util", "utils"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
@@ -12,16 +11,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from workbench import __version__
+from workbench.campaign import Campaign
+from workbench.console import JsonOption, StoreOption, err, out, print_json
 from workbench.errors import DEBUG_VARIABLE, StoppedError, UsageError, WorkbenchError
 from workbench.files import is_disk_full, write_text_whole
 from workbench.listing import LISTINGS, Listing
+from workbench.measuring_commands import doctor, measure
 from workbench.plugins import REPORTS, load
-from workbench.store import STORE_VARIABLE, RunStore, default_store
+from workbench.store import RunStore, default_store
 from workbench.study import Study, find_study
 from workbench.tasks.sources import GLUE_DIR_VARIABLE
 
@@ -34,17 +35,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-# Rich takes 80 columns for a pipe; the widest table needs 100.
-out = Console(width=None if sys.stdout.isatty() else 100)
-err = Console(stderr=True)
-
-StoreOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--store", help=f"Folder of kept runs; by default ${STORE_VARIABLE}, else ./runs.", show_default=False
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -107,7 +97,7 @@ def list_(
     """List strategies, tasks, recipes, studies, runs or plugins."""
     listing = LISTINGS[what.value](RunStore(store or default_store()))
     if as_json:
-        _print_json({"rows": listing.rows, "remarks": listing.remarks})
+        print_json({"rows": listing.rows, "remarks": listing.remarks})
     else:
         _print_listing(listing)
 
@@ -124,12 +114,16 @@ def show(
     kept = RunStore(store or default_store())
     found = kept.find(run)
     if as_json:
-        _print_json(found.model_dump(mode="json"))
+        print_json(found.model_dump(mode="json"))
         return
     table = Table("fact", "value", title=Text(f"run {found.id}"), title_justify="left")
     for fact, value in run_facts(found, kept.folder(found.id)):
         table.add_row(fact, Text(value))
     out.print(table)
+
+
+app.command()(measure)
+app.command()(doctor)
 
 
 def main() -> None:
@@ -154,24 +148,29 @@ def _carry_out(study: Study, store: RunStore, only: tuple[str, ...]) -> int:
         from workbench.execute import Executor
         from workbench.plan import make_plan
         from workbench.silence import quieten_libraries
+        from workbench.study_campaigns import measure_study
 
         quieten_libraries()
         plan = make_plan(study, only)
     tally = Executor(plan, store, Cache.default(), progress, shlex.join(sys.argv)).run_all()
     if not (tally.made or tally.failed or tally.skipped):
         progress.say(f"nothing to do: all {len(tally.there)} runs of study {study.name} are in {store.root}")
-    _print_comparison(study.name, store, {planned.data.fingerprint for planned in plan.runs})
-    return 1 if tally.failed or tally.skipped else 0
+    done = [store.read(run_id) for run_id in (*tally.there, *tally.made)]
+    campaigns = measure_study(study, done, store, progress, shlex.join(sys.argv))
+    _print_comparison(study.name, store, {planned.data.fingerprint for planned in plan.runs}, campaigns)
+    missing = any(entry.failure for campaign in campaigns for entry in campaign.entries)
+    return 1 if tally.failed or tally.skipped or missing else 0
 
 
-def _print_comparison(study: str, store: RunStore, rows: set[str]) -> None:
+def _print_comparison(study: str, store: RunStore, rows: set[str], campaigns: list[Campaign]) -> None:
     from workbench.compare import Comparison
 
     runs, damaged = store.runs()
     comparison = Comparison.of(study, [run for run in runs if run.data.fingerprint in rows])
-    out.print(load(REPORTS, "terminal")(comparison))
+    out.print(load(REPORTS, "terminal")(comparison), *map(load(REPORTS, "campaign"), campaigns))
     page = store.root / "reports" / f"{study}.md"
-    write_text_whole(page, load(REPORTS, "markdown")(comparison))
+    sections = [load(REPORTS, "markdown")(comparison), *map(load(REPORTS, "campaign-section"), campaigns)]
+    write_text_whole(page, "\n".join(sections))
     for remark in damaged:
         err.print(Text(remark, style="yellow"))
     out.print(
@@ -204,10 +203,6 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4f}"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
 def _complain(message: str, code: int) -> None:

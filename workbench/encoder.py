@@ -86,18 +86,22 @@ class Encoder:
     @classmethod
     def load(cls, folder: Path) -> Encoder:
         """Open an artifact. Only strategies that are installed are asked to rebuild; nothing else is imported."""
+        return cls.opened(folder, Manifest.read(folder))
+
+    @classmethod
+    def opened(cls, folder: Path, manifest: Manifest, threads: int = 0) -> Encoder:
+        """Open an artifact whose manifest was read; graphs run with so many threads, by default as many as cores."""
         from transformers import AutoTokenizer
 
-        manifest = Manifest.read(folder)
         if manifest.runtime not in LOADERS:
             raise ArtifactError(
                 f"{folder}: made for runtime {manifest.runtime!r}; this workbench runs {', '.join(LOADERS)}"
             )
-        runtime = LOADERS[manifest.runtime](folder, manifest)
+        runtime = LOADERS[manifest.runtime](folder, manifest, threads)
         return cls(runtime, AutoTokenizer.from_pretrained(folder), manifest.lineage)
 
 
-def _load_torch(folder: Path, manifest: Manifest) -> Runtime:
+def _load_torch(folder: Path, manifest: Manifest, threads: int) -> Runtime:
     try:
         if manifest.portable:
             auto = _auto_class(manifest.lineage.kind)
@@ -107,15 +111,15 @@ def _load_torch(folder: Path, manifest: Manifest) -> Runtime:
         raise ArtifactError(f"{folder}: its weights do not fit its manifest ({first_line(error)})") from None
 
 
-def _load_onnx(folder: Path, manifest: Manifest) -> Runtime:
-    return OnnxRuntime(folder)
+def _load_onnx(folder: Path, manifest: Manifest, threads: int) -> Runtime:
+    return OnnxRuntime(folder, threads)
 
 
-def _load_openvino(folder: Path, manifest: Manifest) -> Runtime:
-    return OpenVinoRuntime(folder)
+def _load_openvino(folder: Path, manifest: Manifest, threads: int) -> Runtime:
+    return OpenVinoRuntime(folder, threads)
 
 
-LOADERS: dict[str, Callable[[Path, Manifest], Runtime]] = {
+LOADERS: dict[str, Callable[[Path, Manifest, int], Runtime]] = {
     "torch": _load_torch,
     "onnxruntime": _load_onnx,
     "openvino": _load_openvino,

@@ -16,6 +16,7 @@ from workbench.environment import Environment
 from workbench.errors import DEBUG_VARIABLE, StoreError, WorkbenchError, first_line
 from workbench.files import is_disk_full
 from workbench.finetuned import finetuned_base
+from workbench.kept_rows import keep_rows
 from workbench.measurement import Measurement
 from workbench.plan import Plan, PlannedRun
 from workbench.progress import Reporter
@@ -69,6 +70,8 @@ class Executor:
     def run_all(self) -> Tally:
         """Make what is not yet there. A failed run is kept and the next one begins."""
         self.store.prepare()
+        for planned in self.plan.runs:
+            keep_rows(self.store.rows_file(planned.data.fingerprint), planned.data.tests)
         tally = Tally()
         lost: set[tuple[str, int]] = set()
         for number, planned in enumerate(self.plan.runs, 1):
@@ -140,7 +143,7 @@ class Executor:
                 artifact,
                 planned.data,
                 self._reference(planned),
-                planned.study.measure,
+                planned.study.run_probes,
                 out=folder,
                 scratch=scratch,
                 cache=self.cache,

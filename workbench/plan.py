@@ -47,7 +47,8 @@ class PlannedRun:
                 "data": self.data.fingerprint,
                 "metrics": self.data.task.metrics,
                 "seed": self.seed,
-                "measure": self.study.measure,
+                # Timing runs again, or otherwise, makes no other runs of them.
+                "measure": self.study.run_probes,
             }
         )
 

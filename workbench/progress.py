@@ -26,8 +26,11 @@ class Reporter(Protocol):
         """Tell one thing."""
 
     @contextmanager
-    def bar(self, label: str, total: int) -> Iterator[Advance]:
-        """Lend a function that takes how many of ``total`` are done."""
+    def bar(self, label: str, total: int, calm: bool = False) -> Iterator[Advance]:
+        """Lend a function that takes how many of ``total`` are done.
+
+        A ``calm`` bar moves only when told, so that it takes no processor time from what is being timed.
+        """
         yield lambda done: None
 
 
@@ -38,7 +41,7 @@ class Quiet:
         """Say nothing."""
 
     @contextmanager
-    def bar(self, label: str, total: int) -> Iterator[Advance]:
+    def bar(self, label: str, total: int, calm: bool = False) -> Iterator[Advance]:
         """Show nothing."""
         yield lambda done: None
 
@@ -54,7 +57,7 @@ class OnConsole:
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     @contextmanager
-    def bar(self, label: str, total: int) -> Iterator[Advance]:
+    def bar(self, label: str, total: int, calm: bool = False) -> Iterator[Advance]:
         """Show a bar that ends with how long the work took."""
         columns = (
             TextColumn("{task.description}"),
@@ -66,6 +69,7 @@ class OnConsole:
         )
         if not self.console.is_terminal:
             self.say(f"{label} …")
-        with Progress(*columns, console=self.console, disable=not self.console.is_terminal) as shown:
+        hidden = not self.console.is_terminal
+        with Progress(*columns, console=self.console, disable=hidden, auto_refresh=not calm) as shown:
             task = shown.add_task(label, total=total)
-            yield lambda done: shown.update(task, completed=done)
+            yield lambda done: shown.update(task, completed=done, refresh=calm)

@@ -53,6 +53,10 @@ class RunStore:
         """Where a run is kept."""
         return self._runs / run_id
 
+    def rows_file(self, fingerprint: str) -> Path:
+        """Where the test rows of some data are kept, once for all runs that answered them."""
+        return self.root / "rows" / f"{fingerprint}.parquet"
+
     def ids(self) -> list[str]:
         """The ids of all kept runs, in alphabetical order."""
         try:

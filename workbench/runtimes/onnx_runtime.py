@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 from functools import cached_property
 from pathlib import Path
@@ -12,15 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import ArtifactError, first_line
-from workbench.runtimes.runtime import Runtime
+from workbench.inventory import Inventory
+from workbench.runtimes.onnx_products import onnx_macs
+from workbench.runtimes.onnx_weights import onnx_inventory
+from workbench.runtimes.runtime import Runtime, inputs_for
 from workbench.tokens import Batch
 
 GRAPH_FILE = "model.onnx"
 CONFIG_FILE = "config.json"
-# Shapes, axes and position numbers are 64-bit integers in the graph, and parameters of nobody; biases of quantized
-# products have 32 bits.
-WEIGHT_TYPES = ("FLOAT", "FLOAT16", "INT8", "UINT8", "INT32")
-BOOKKEEPING = ("_scale", "_zero_point")
 # The runtime's errors have no family of their own.
 OPENING_ERRORS = ("Fail", "InvalidGraph", "InvalidProtobuf", "NoSuchFile", "NotImplemented", "RuntimeException")
 
@@ -52,10 +50,9 @@ class OnnxRuntime(Runtime):
             raise ArtifactError(f"{path}: ONNX Runtime cannot open it ({first_line(error)})") from None
 
     def logits(self, batch: Batch) -> NDArray[np.float32]:
-        """Run one batch with the inputs the graph asks for; a tokenizer that tells no types means type 0."""
+        """Run one batch with the inputs the graph asks for."""
         wanted = [given.name for given in self.session.get_inputs()]
-        given = {name: batch[name] if name in batch else np.zeros_like(batch["input_ids"]) for name in wanted}
-        (output,) = self.session.run(["logits"], given)
+        (output,) = self.session.run(["logits"], inputs_for(wanted, batch))
         return np.asarray(output, np.float32)
 
     def save(self, folder: Path) -> None:
@@ -63,14 +60,15 @@ class OnnxRuntime(Runtime):
         for name in (GRAPH_FILE, CONFIG_FILE):
             shutil.copyfile(self.folder / name, folder / name)
 
-    def parameters(self) -> int:
-        """Count the weights in the graph; scales and zero points are bookkeeping and not counted."""
+    def inventory(self) -> Inventory:
+        """List the weights that the file holds."""
+        return onnx_inventory(self._model())
+
+    def macs(self, batch: Batch) -> int:
+        """Count them by running the graph once more, without optimisations, and looking at every product."""
+        return onnx_macs(self._model(), batch)
+
+    def _model(self) -> Any:
         import onnx
 
-        model = onnx.load(self.folder / GRAPH_FILE)
-        counted = {onnx.TensorProto.DataType.Value(name) for name in WEIGHT_TYPES}
-        return sum(
-            math.prod(tensor.dims)
-            for tensor in model.graph.initializer
-            if tensor.data_type in counted and not tensor.name.endswith(BOOKKEEPING)
-        )
+        return onnx.load(self.folder / GRAPH_FILE)

@@ -5,7 +5,6 @@ OpenVINO is an optional extra of the workbench and is imported only by whoever n
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
 import shutil
@@ -19,7 +18,10 @@ from numpy.typing import NDArray
 
 from workbench.environment import Environment
 from workbench.errors import ArtifactError, first_line
-from workbench.runtimes.runtime import Runtime
+from workbench.inventory import Inventory
+from workbench.runtimes.openvino_products import openvino_macs
+from workbench.runtimes.openvino_weights import openvino_inventory
+from workbench.runtimes.runtime import Runtime, inputs_for
 from workbench.tokens import Batch
 
 GRAPH_FILE = "model.xml"
@@ -28,7 +30,6 @@ CONFIG_FILE = "config.json"
 HOW_TO_GET_IT = "pip install 'encoder-workbench[openvino]'"
 TELEMETRY = "openvino_telemetry"
 MAX_INSTRUCTIONS = "ONEDNN_MAX_CPU_ISA"
-WEIGHT_TYPES = ("f32", "f16", "i8", "u8")
 
 
 def missing(*packages: str) -> str | None:
@@ -74,9 +75,9 @@ class OpenVinoRuntime(Runtime):
         return openvino().Core().compile_model(self._model(), "CPU", settings)
 
     def logits(self, batch: Batch) -> NDArray[np.float32]:
-        """Run one batch with the inputs the graph asks for; a tokenizer that tells no types means type 0."""
+        """Run one batch with the inputs the graph asks for."""
         wanted = [given.any_name for given in self.compiled.inputs]
-        given = [batch[name] if name in batch else np.zeros_like(batch["input_ids"]) for name in wanted]
+        given = list(inputs_for(wanted, batch).values())
         return np.array(self.compiled(given)["logits"], np.float32)
 
     def save(self, folder: Path) -> None:
@@ -84,16 +85,13 @@ class OpenVinoRuntime(Runtime):
         for name in (GRAPH_FILE, WEIGHTS_FILE, CONFIG_FILE):
             shutil.copyfile(self.folder / name, folder / name)
 
-    def parameters(self) -> int:
-        """Count the weights in the graph; ranges, scales and zero points are bookkeeping and not counted."""
-        # The model must outlive its nodes: without it they forget who uses them.
-        model = self._model()
-        weights = [
-            node.get_data() for node in model.get_ops() if node.get_type_name() == "Constant" and _is_weight(node)
-        ]
-        # A weight that is shared appears once for each use in the shape that this use wants.
-        distinct = {hashlib.sha256(np.ascontiguousarray(weight).data).digest(): weight.size for weight in weights}
-        return sum(distinct.values())
+    def inventory(self) -> Inventory:
+        """List the weights that the files hold."""
+        return openvino_inventory(self._model())
+
+    def macs(self, batch: Batch) -> int:
+        """Count them in the graph as it is for the batch's shape."""
+        return openvino_macs(self._model(), batch)
 
     def _model(self) -> Any:
         path = self.folder / GRAPH_FILE
@@ -108,23 +106,3 @@ def _is_installed(package: str) -> bool:
         return importlib.util.find_spec(package) is not None
     except (ImportError, ValueError):
         return False
-
-
-def _is_weight(constant: Any) -> bool:
-    """Whether a constant came from the model: no shape, no range, no scale, and no number of a formula."""
-    if constant.get_element_type().get_type_name() not in WEIGHT_TYPES:
-        return False
-    users = [target.get_node() for target in constant.output(0).get_target_inputs()]
-    if np.prod(constant.get_output_shape(0)) == 1:
-        return any(user.get_type_name() == "Add" and _takes(user, "MatMul") for user in users)
-    return not any(_keeps_books(user) for user in users)
-
-
-def _keeps_books(user: Any) -> bool:
-    kind = user.get_type_name()
-    restores = kind in ("Multiply", "Subtract") and (_takes(user, "Convert") or _takes(user, "Subtract"))
-    return kind == "FakeQuantize" or restores or "smooth_quant" in user.get_friendly_name()
-
-
-def _takes(user: Any, kind: str) -> bool:
-    return any(user.input_value(place).get_node().get_type_name() == kind for place in range(user.get_input_size()))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.inventory import Inventory
 from workbench.tokens import Batch
 
 
@@ -25,5 +27,21 @@ class Runtime(ABC):
         """Write all it needs into a folder."""
 
     @abstractmethod
+    def inventory(self) -> Inventory:
+        """List the weights, each shared or tied one once."""
+
+    @abstractmethod
+    def macs(self, batch: Batch) -> int:
+        """Count the multiply-accumulates that one call on a batch really makes, padding included.
+
+        Those of matrix products are counted, attention's among them; looking a token up takes none.
+        """
+
     def parameters(self) -> int:
         """Count parameters, each shared one once."""
+        return self.inventory().total
+
+
+def inputs_for(names: Iterable[str], batch: Batch) -> Batch:
+    """The inputs that a graph asks for; a tokenizer that tells no types means type 0."""
+    return {name: batch[name] if name in batch else np.zeros_like(batch["input_ids"]) for name in names}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,24 @@ from numpy.typing import NDArray
 from safetensors.torch import load_model, save_model
 
 from workbench.families import takes_token_types
+from workbench.inventory import Inventory, Weight
+from workbench.runtimes.parts import part_of
 from workbench.runtimes.runtime import Runtime
 from workbench.tokens import Batch
 
 WEIGHTS = "model.safetensors"
+FLOPS_A_MAC = 2
+
+Shape = Sequence[int]
+
+
+def _attention_flops(query: Shape, key: Shape, value: Shape, *others: Any, **more: Any) -> int:
+    scores = math.prod(query[:-1]) * key[-2]
+    return FLOPS_A_MAC * scores * (query[-1] + value[-1])
+
+
+# Torch counts the attention of graphics processors and takes that of others for free.
+ATTENTION = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention_flops}
 
 
 class TorchRuntime(Runtime):
@@ -48,10 +64,33 @@ class TorchRuntime(Runtime):
         config.save_pretrained(folder)
         save_model(self.model, str(folder / WEIGHTS), metadata={"format": "pt"})
 
-    def parameters(self) -> int:
-        """Count the elements of every distinct tensor."""
-        distinct = {parameter.untyped_storage().data_ptr(): parameter for parameter in self.model.parameters()}
-        return sum(parameter.numel() for parameter in distinct.values())
+    def inventory(self) -> Inventory:
+        """List every distinct tensor of parameters."""
+        names: dict[int, list[str]] = {}
+        tensors: dict[int, torch.Tensor] = {}
+        for name, parameter in self.model.named_parameters(remove_duplicate=False):
+            place = parameter.untyped_storage().data_ptr()
+            names.setdefault(place, []).append(name)
+            tensors[place] = parameter
+        return Inventory(tuple(_weight(tensor, names[place]) for place, tensor in tensors.items()))
+
+    def macs(self, batch: Batch) -> int:
+        """Count them while a real call runs."""
+        from torch.utils.flop_counter import FlopCounterMode
+
+        with FlopCounterMode(display=False, custom_mapping=ATTENTION) as counter:
+            self.logits(batch)
+        return int(counter.get_total_flops()) // FLOPS_A_MAC
+
+
+def _weight(tensor: torch.Tensor, names: list[str]) -> Weight:
+    return Weight(
+        part=part_of(names),
+        dtype=str(tensor.dtype).removeprefix("torch."),
+        count=tensor.numel(),
+        zeroed=int((tensor == 0).sum()),
+        bytes=tensor.nbytes,
+    )
 
 
 def load_weights(model: Any, folder: Path) -> Any:

@@ -1,0 +1,62 @@
+"""Inventory: what an encoder is made of, weight by weight, and its sums."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+Part = Literal["embeddings", "encoder", "head"]
+PARTS: tuple[Part, ...] = get_args(Part)
+
+
+@dataclass(frozen=True)
+class Weight:
+    """One distinct tensor of parameters, however many places use it.
+
+    ``zeroed`` counts the numbers that are exactly zero. They are there and take their space all the same.
+    """
+
+    part: Part
+    dtype: str
+    count: int
+    zeroed: int
+    bytes: int
+
+    @classmethod
+    def stored(cls, part: Part, numbers: NDArray[Any], zero_point: NDArray[Any] | int = 0) -> Self:
+        """Describe numbers as they are stored; in a quantized weight the zero point, by channel or not, means zero."""
+        zeroed = numbers.size - int(np.count_nonzero(numbers != zero_point))
+        return cls(part, numbers.dtype.name, numbers.size, zeroed, numbers.nbytes)
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """The distinct weights of an encoder; scales and zero points of quantized ones are bookkeeping and left out."""
+
+    weights: tuple[Weight, ...]
+
+    @property
+    def total(self) -> int:
+        """How many numbers there are."""
+        return sum(weight.count for weight in self.weights)
+
+    @property
+    def zeroed(self) -> int:
+        """How many of the numbers are exactly zero."""
+        return sum(weight.zeroed for weight in self.weights)
+
+    @property
+    def bytes_by_dtype(self) -> dict[str, int]:
+        """The space that the numbers of each type take, by the type's name."""
+        sums: Counter[str] = Counter()
+        for weight in self.weights:
+            sums[weight.dtype] += weight.bytes
+        return dict(sorted(sums.items()))
+
+    def of(self, part: Part) -> Inventory:
+        """The inventory of one part."""
+        return Inventory(tuple(weight for weight in self.weights if weight.part == part))
