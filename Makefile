@@ -25,9 +25,10 @@ format: $(STAMP)
 benchmarks: $(STAMP)
 	$(BIN)/python tests/benchmarks/evaluation.py
 	$(BIN)/python tests/benchmarks/strategy_cost.py
+	$(BIN)/python tests/benchmarks/large_store.py
 
 dashboard: $(STAMP)
-	$(BIN)/streamlit run app.py --server.address localhost
+	$(BIN)/workbench dashboard $(DASHBOARD_ARGS)
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -4,30 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from reports.columns import COLUMNS
-from workbench.compare import Comparison
-from workbench.store import RunStore, default_store
+from reports.pages import compare_two, overview, reports_page, run, try_it
 
-
-def main() -> None:
-    """Lay out the comparison of one kept study."""
-    st.set_page_config(page_title="Encoder workbench", layout="wide")
-    st.title("Encoder workbench")
-    store = RunStore(default_store())
-    runs, damaged = store.runs()
-    for remark in damaged:
-        st.warning(remark)
-    if not runs:
-        st.info(f"No runs in {store.root} yet. Make some with: make demo")
-        return
-    study = st.selectbox("Study", sorted({run.study for run in runs}))
-    comparison = Comparison.of(study, runs)
-    st.dataframe(
-        [{column.heading: column.cell(line) for column in COLUMNS} for line in comparison.lines],
-        hide_index=True,
-    )
-    for column in COLUMNS:
-        st.caption(f"{column.heading}: {column.meaning}")
-
-
-main()
+st.set_page_config(page_title="Encoder workbench", page_icon=":material/compress:", layout="wide")
+st.navigation(
+    [
+        st.Page(overview.show, title="Overview", icon=":material/dashboard:", url_path="overview", default=True),
+        st.Page(run.show, title="Run", icon=":material/search:", url_path="run"),
+        st.Page(compare_two.show, title="Compare two", icon=":material/compare_arrows:", url_path="compare_two"),
+        st.Page(try_it.show, title="Try it", icon=":material/chat:", url_path="try_it"),
+        st.Page(reports_page.show, title="Reports", icon=":material/description:", url_path="reports"),
+    ]
+).run()

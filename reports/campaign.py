@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from rich import box
-from rich.console import Group, JustifyMethod, RenderableType
-from rich.table import Table
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from reports.columns import Column
 from reports.markdown import bullets, markdown_table
-from reports.wording import ABSENT, megabytes, milliseconds
+from reports.tables import plain_table
+from reports.wording import ABSENT, bare_megabytes, significant
 from workbench.campaign import Campaign, Entry
+from workbench.markdown_text import escaped
 from workbench.ratios import Ratio
 
 STYLES = {"faster": "green", "slower": "red", "unclear": "yellow"}
@@ -19,10 +19,7 @@ STYLES = {"faster": "green", "slower": "red", "unclear": "yellow"}
 def campaign_table(campaign: Campaign) -> RenderableType:
     """Lay a campaign out as a table, with what to think of it below."""
     columns = campaign_columns(campaign)
-    table = Table(title=Text(heading(campaign)), title_justify="left", pad_edge=False, box=box.SIMPLE_HEAD)
-    for column in columns:
-        justify: JustifyMethod = "right" if column.numeric else "left"
-        table.add_column(column.heading, justify=justify, no_wrap=column.numeric, overflow="fold")
+    table = plain_table(heading(campaign), columns)
     for entry in campaign.entries:
         style = STYLES.get(campaign.verdict(entry) or "", "")
         table.add_row(*(Text(column.cell(entry), style=style) for column in columns))
@@ -34,34 +31,39 @@ def campaign_section(campaign: Campaign) -> str:
     """Write a campaign as a section of a Markdown page."""
     columns = campaign_columns(campaign)
     parts = [
-        f"## {heading(campaign)}",
+        f"## {escaped(heading(campaign))}",
         markdown_table(columns, campaign.entries),
         bullets([f"{column.heading}: {column.meaning}" for column in columns]),
-        bullets([control(campaign), *doubts(campaign)]),
+        escaped(control(campaign)),
+        bullets(doubts(campaign)),
     ]
-    return "\n\n".join(parts)
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def campaign_columns(campaign: Campaign) -> tuple[Column[Entry], ...]:
     """What a campaign's table shows."""
     return (
         Column("variant", "what was measured; the baseline stands twice", lambda entry: entry.name, numeric=False),
-        Column("latency", "median of one call on one text", lambda entry: milliseconds(_value(entry, "latency"))),
-        Column("p90", "nine of ten calls took at most this", lambda entry: milliseconds(_value(entry, "latency/p90"))),
+        Column("ms", "median of one call on one text, in milliseconds", lambda entry: _milliseconds(entry, "latency")),
+        Column("p90", "nine of ten calls took at most this", lambda entry: _milliseconds(entry, "latency/p90")),
         Column(
-            "times as fast",
+            "× faster",
             "the baseline's time over this one's, round by round, with its 95 % interval",
             lambda entry: spoken_ratio(None if entry.name == campaign.baseline else entry.ratio),
         ),
-        Column("verdict", "what that interval allows to say", lambda entry: spoken_verdict(campaign, entry)),
+        Column(
+            "verdict", "what that interval allows to say", lambda entry: spoken_verdict(campaign, entry), numeric=False
+        ),
         Column(
             "with tokens",
-            "the same with the making of tokens, from text to answer",
-            lambda entry: milliseconds(_value(entry, "end-to-end")),
+            "the same with the making of tokens, from text to answer, in milliseconds",
+            lambda entry: _milliseconds(entry, "end-to-end"),
         ),
         Column("texts/s", "in length-sorted batches", lambda entry: _rounded(_value(entry, "throughput"))),
-        Column("memory", "the model's own at its highest", lambda entry: megabytes(_value(entry, "memory"))),
-        Column("start", "opening and the first call", lambda entry: milliseconds(_cold_start(entry))),
+        Column(
+            "RAM MB", "the model's own memory at its highest", lambda entry: bare_megabytes(_value(entry, "memory"))
+        ),
+        Column("start ms", "opening and the first call", lambda entry: _rounded(_cold_start(entry))),
     )
 
 
@@ -74,8 +76,10 @@ def heading(campaign: Campaign) -> str:
 
 def control(campaign: Campaign) -> str:
     """What the baseline measured against itself shows."""
+    if not campaign.was_timed:
+        return "control: nothing was timed, so none was needed"
     if campaign.fault:
-        return f"control: {campaign.fault}; so every verdict here is unclear"
+        return f"noisy: {campaign.fault}; so only what differs by more than that is told, and the rest is unclear"
     ratio = campaign.control
     said = f"{ratio.value:.3f}× ({ratio.low:.3f} to {ratio.high:.3f})" if ratio else ABSENT
     return f"control: the baseline beside itself came out as {said}, as it should"
@@ -88,6 +92,8 @@ def doubts(campaign: Campaign) -> list[str]:
     if dropped:
         found.append(f"{dropped} of {len(campaign.rounds)} rounds were noisy; they were dropped and run again")
     for entry in campaign.entries:
+        if entry.unchecked:
+            found.append(f"{entry.name}: its timed answers could not be checked: {entry.unchecked}")
         if entry.answers and entry.answers.beyond_rounding:
             found.append(
                 f"{entry.name}: {entry.answers.beyond_rounding} of {entry.answers.timed} timed answers are not those "
@@ -110,6 +116,11 @@ def spoken_verdict(campaign: Campaign, entry: Entry) -> str:
 def _value(entry: Entry, metric: str) -> float | None:
     found = entry.measured(metric)
     return found.value if found else None
+
+
+def _milliseconds(entry: Entry, metric: str) -> str:
+    value = _value(entry, metric)
+    return ABSENT if value is None else significant(value)
 
 
 def _cold_start(entry: Entry) -> float | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from reports.columns import COLUMNS, Column, LineT
 from workbench.compare import Comparison
+from workbench.markdown_text import escaped, table_row
 
 
 def comparison_page(comparison: Comparison) -> str:
@@ -24,21 +25,11 @@ def comparison_page(comparison: Comparison) -> str:
 
 def markdown_table(columns: Sequence[Column[LineT]], lines: Iterable[LineT]) -> str:
     """A table with a row for each line."""
-    head = [_row([column.heading for column in columns])]
+    head = [table_row([column.heading for column in columns])]
     rulers = [f"| {' | '.join('---:' if column.numeric else '---' for column in columns)} |"]
-    return "\n".join(head + rulers + [_row([column.cell(line) for column in columns]) for line in lines])
+    return "\n".join(head + rulers + [table_row([column.cell(line) for column in columns]) for line in lines])
 
 
 def bullets(texts: Iterable[str]) -> str:
     """A list of sentences."""
     return "\n".join(f"- {escaped(text)}" for text in texts)
-
-
-def escaped(text: str) -> str:
-    """A text as Markdown that shows it as it is, on one line."""
-    plain = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return "".join(f"\\{char}" if char in "\\|*_`[]~" else char for char in " ".join(plain.splitlines()))
-
-
-def _row(cells: list[str]) -> str:
-    return f"| {' | '.join(map(escaped, cells))} |"

@@ -75,6 +75,7 @@ def tokenizer(texts: list[str], **_: Any) -> dict[str, Any]:
 
 
 tokenizer.pad_token_id = 0  # type: ignore[attr-defined]
+tokenizer.model_max_length = 512  # type: ignore[attr-defined]
 
 
 def open_stand_in(artifact: Path, threads: int) -> tuple[Any, int]:
@@ -90,5 +91,5 @@ def open_stand_in(artifact: Path, threads: int) -> tuple[Any, int]:
 
 if __name__ == "__main__":
     if sys.argv[1] == "latency":
-        raise SystemExit(latency.serve(sys.argv[2], open_stand_in))
-    raise SystemExit(memory.serve(sys.argv[2], open_stand_in, imports=lambda artifact: None))
+        raise SystemExit(latency.serve(sys.argv[2], open_stand_in, lambda artifact: None))
+    raise SystemExit(memory.serve(sys.argv[2], open_stand_in, lambda artifact: None))

@@ -21,6 +21,8 @@ def compare_answers(
 ) -> Answers:
     """Compare the outputs of timed calls with those of the quality run, text by text."""
     ours, theirs = np.asarray(timed, np.float64), np.asarray(judged, np.float64)
+    # What is no number is neither near nor far, so no comparison below would notice it.
+    lost = np.isnan(ours).any(axis=1) & ~np.isnan(theirs).any(axis=1)
     if theirs.shape[1] == 1:
         gap, usual = np.abs(ours - theirs)[:, 0], float(theirs.std()) or 1.0
         differing, beyond = gap > SAME_SCORE * usual, gap > ROUNDING * usual
@@ -29,4 +31,4 @@ def compare_answers(
         margin = highest[:, -1] - highest[:, -2]
         differing = ours.argmax(axis=1) != theirs.argmax(axis=1)
         beyond = differing & (margin > ROUNDING * float(margin.mean()))
-    return Answers(timed=len(ours), differing=int(differing.sum()), beyond_rounding=int(beyond.sum()))
+    return Answers(timed=len(ours), differing=int((differing | lost).sum()), beyond_rounding=int((beyond | lost).sum()))

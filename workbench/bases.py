@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from workbench.base_name import PACKAGE, no_base_name
 from workbench.errors import BaseModelError, first_line
 from workbench.families import check_family, family_of, longest_input, quantity
 from workbench.files import file_hash, hash_of
@@ -17,7 +18,6 @@ from workbench.tasks.task import Task
 
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
-PACKAGE = "package:"
 WANTED_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]
 
 
@@ -146,10 +146,7 @@ def _from_hub(base: Base) -> Path:
     try:
         return Path(snapshot_download(base.name, revision=base.revision, allow_patterns=patterns))
     except HFValidationError:
-        raise BaseModelError(
-            f"base {base.name!r} is neither a hub id (name, or owner/name) nor a folder "
-            "(starting with '.', '/' or '~') nor 'package:NAME/FOLDER'"
-        ) from None
+        raise BaseModelError(no_base_name(base.name)) from None
     except (LocalEntryNotFoundError, OSError, HfHubHTTPError) as error:
         reason = "it cannot be reached" if isinstance(error, LocalEntryNotFoundError) else first_line(error)
         raise BaseModelError(

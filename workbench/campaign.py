@@ -30,7 +30,9 @@ class Answers(Record):
 
 
 class Entry(Record):
-    """One encoder in a campaign. ``failure`` says why it has no numbers."""
+    """One encoder in a campaign. ``failure`` says why it has no numbers, ``unchecked`` why nobody could tell whether
+    what was timed answered like the quality run.
+    """
 
     name: str
     run: str
@@ -41,6 +43,7 @@ class Entry(Record):
     ratio: Ratio | None = None
     end_to_end: Ratio | None = None
     answers: Answers | None = None
+    unchecked: str | None = None
     failure: str | None = None
 
     def measured(self, metric: str) -> Measurement | None:
@@ -100,16 +103,25 @@ class Campaign(Record):
         return twin.ratio if twin else None
 
     @property
+    def was_timed(self) -> bool:
+        """Whether this campaign timed anything, or tried to; one may also only weigh."""
+        return bool(self.rounds) or any(entry.failure for entry in self.entries)
+
+    @property
     def fault(self) -> str | None:
-        """Why nothing of this campaign can be told apart; absent when all is well."""
-        return fault_of_control(self.control)
+        """Why only what exceeds the control can be told here; absent when all is well."""
+        return fault_of_control(self.control) if self.was_timed else None
 
     def verdict(self, entry: Entry) -> Verdict | None:
-        """The word for an entry's speed; a faulty control or wrong answers leave everything unclear."""
+        """The word for an entry's speed; without a control or with wrong answers it is unclear."""
         if entry.ratio is None or entry.name == self.baseline:
             return None
-        wrong = entry.answers is not None and entry.answers.beyond_rounding > 0
-        return "unclear" if self.fault or wrong else entry.ratio.verdict
+        return entry.ratio.verdict_beside(self.control) if self.control and self.trusts(entry) else "unclear"
+
+    def trusts(self, entry: Entry) -> bool:
+        """Whether an entry's times are those of what was judged, beside a baseline that was measured twice."""
+        right = entry.answers is not None and not entry.answers.beyond_rounding
+        return right and self.control is not None
 
     @property
     def dropped_rounds(self) -> int:

@@ -28,7 +28,11 @@ TOLD = "workbench-entry: "
 
 
 class Entry(BaseModel):
-    """One strategy as a person sees it: what it declares, or why it is broken."""
+    """One strategy as a person sees it: what it declares, or why it is broken.
+
+    ``own_check``: it looks at the encoder itself, and may say more than it declares, or that earlier traits are gone.
+    ``own_control``: it may have a control, the same step without its teacher.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -43,11 +47,15 @@ class Entry(BaseModel):
     gives: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
     options: dict[str, Any] = {}
+    own_check: bool = False
+    own_control: bool = False
     broken: str = ""
 
     @classmethod
     def of(cls, provider: Provider) -> Self:
         """Ask a strategy what it declares; whatever goes wrong becomes the reason it is broken."""
+        from workbench.strategy import Strategy
+
         try:
             strategy = _checked(load(STRATEGIES, provider.name), provider)
             return cls(
@@ -62,6 +70,8 @@ class Entry(BaseModel):
                 gives=strategy.gives,
                 refuses=strategy.refuses,
                 options=strategy.model_json_schema(),
+                own_check=strategy.check is not Strategy.check,
+                own_control=strategy.control is not Strategy.control,
             )
         except Exception as error:  # noqa: BLE001 - a stranger's class may raise anything when asked
             return cls(name=provider.name, provider=provider.label, broken=_reason(provider, error))
@@ -127,7 +137,7 @@ def _tell(start: int) -> None:
 
 def _state(providers: list[Provider]) -> str:
     facts = [[p.name, p.value, p.distribution, p.version, _file_state(p.value)] for p in providers]
-    return hash_of([__version__, sys.executable, facts, _installed()])
+    return hash_of([__version__, sys.executable, facts, _installed(), list(Entry.model_fields)])
 
 
 def _installed() -> list[str]:

@@ -8,25 +8,37 @@ import sys
 import traceback
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
 from workbench import __version__
-from workbench.campaign import Campaign
+from workbench.answer_commands import compare, recommend, report
 from workbench.console import JsonOption, StoreOption, err, out, print_json
+from workbench.dashboard_command import dashboard
 from workbench.errors import DEBUG_VARIABLE, StoppedError, UsageError, WorkbenchError
-from workbench.files import is_disk_full, write_text_whole
-from workbench.listing import LISTINGS, Listing
+from workbench.files import is_disk_full, replace_folder, write_text_whole
+from workbench.listing import LISTINGS, Listing, listing_of
 from workbench.measuring_commands import doctor, measure
 from workbench.plugins import REPORTS, load
+from workbench.run_filter import RunFilter
 from workbench.store import RunStore, default_store
+from workbench.store_commands import gc, import_, pack, remove
 from workbench.study import Study, find_study
 from workbench.tasks.sources import GLUE_DIR_VARIABLE
+from workbench.using_commands import export, predict
+
+if TYPE_CHECKING:
+    # It brings scipy along, which would double the time of every listing.
+    from workbench.campaign import Campaign
+    from workbench.plan import Plan
 
 Subject = StrEnum("Subject", list(LISTINGS))  # type: ignore[misc]  # made from what can be listed
+Status = StrEnum("Status", ["done", "failed"])
+# Rich takes half a millisecond to lay out a row of a table.
+MOST_ROWS_IN_A_BOX = 300
 
 app = typer.Typer(
     name="workbench",
@@ -72,6 +84,7 @@ def run(
         Path | None,
         typer.Option("--glue-dir", help=f"GLUE data in its classic folder layout; by default ${GLUE_DIR_VARIABLE}."),
     ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Only say what would be made, and do nothing.")] = False,
 ) -> None:
     """Carry out a study: make, measure and keep every run that is not there yet."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
@@ -81,7 +94,7 @@ def run(
     changes = {"seeds": tuple(seed) if seed else None, "limit": limit}
     chosen = find_study(study).changed(**changes)
     try:
-        code = _carry_out(chosen, RunStore(store or default_store()), tuple(only or ()))
+        code = _carry_out(chosen, RunStore(store or default_store()), tuple(only or ()), check)
     except KeyboardInterrupt:
         # Typer would end without a word.
         raise StoppedError("stopped; what was finished is kept, run the same command to go on") from None
@@ -92,10 +105,22 @@ def run(
 def list_(
     what: Annotated[Subject, typer.Argument(help="What to list.")],
     store: StoreOption = None,
+    study: Annotated[list[str] | None, typer.Option("--study", help="Only runs of this study; repeatable.")] = None,
+    task: Annotated[list[str] | None, typer.Option("--task", help="Only runs of this task; repeatable.")] = None,
+    recipe: Annotated[list[str] | None, typer.Option("--recipe", help="Only runs of this recipe; repeatable.")] = None,
+    seed: Annotated[list[int] | None, typer.Option("--seed", help="Only runs with this seed; repeatable.")] = None,
+    status: Annotated[Status | None, typer.Option("--status", help="Only runs that came to this end.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """List strategies, tasks, recipes, studies, runs or plugins."""
-    listing = LISTINGS[what.value](RunStore(store or default_store()))
+    wanted = RunFilter(
+        study=tuple(study or ()),
+        task=tuple(task or ()),
+        recipe=tuple(recipe or ()),
+        seed=tuple(seed or ()),
+        status=(status.value,) if status else (),
+    )
+    listing = listing_of(what.value, RunStore(store or default_store()), wanted)
     if as_json:
         print_json({"rows": listing.rows, "remarks": listing.remarks})
     else:
@@ -122,8 +147,18 @@ def show(
     out.print(table)
 
 
+app.command()(compare)
+app.command()(recommend)
+app.command()(report)
+app.command()(dashboard)
+app.command()(export)
+app.command()(predict)
 app.command()(measure)
 app.command()(doctor)
+app.command()(remove)
+app.command()(gc)
+app.command("import")(import_)
+app.command()(pack)
 
 
 def main() -> None:
@@ -137,12 +172,12 @@ def main() -> None:
         _complain(f"{error.filename or 'the system'}: {error.strerror or error}{way_out}", 1)
 
 
-def _carry_out(study: Study, store: RunStore, only: tuple[str, ...]) -> int:
+def _carry_out(study: Study, store: RunStore, only: tuple[str, ...], check: bool) -> int:
     from workbench.hub import settle_hub_access
-    from workbench.progress import OnConsole
+    from workbench.progress import reporter_on
 
     settle_hub_access()
-    progress = OnConsole(out)
+    progress = reporter_on(out)
     with out.status("reading the study, its base and its data"):
         from workbench.cache import Cache
         from workbench.execute import Executor
@@ -152,35 +187,52 @@ def _carry_out(study: Study, store: RunStore, only: tuple[str, ...]) -> int:
 
         quieten_libraries()
         plan = make_plan(study, only)
+    if check:
+        return _tell_plan(plan, store)
     tally = Executor(plan, store, Cache.default(), progress, shlex.join(sys.argv)).run_all()
     if not (tally.made or tally.failed or tally.skipped):
         progress.say(f"nothing to do: all {len(tally.there)} runs of study {study.name} are in {store.root}")
     done = [store.read(run_id) for run_id in (*tally.there, *tally.made)]
     campaigns = measure_study(study, done, store, progress, shlex.join(sys.argv))
-    _print_comparison(study.name, store, {planned.data.fingerprint for planned in plan.runs}, campaigns)
+    _print_results(study, store, {planned.data.fingerprint for planned in plan.runs}, campaigns)
     missing = any(entry.failure for campaign in campaigns for entry in campaign.entries)
     return 1 if tally.failed or tally.skipped or missing else 0
 
 
-def _print_comparison(study: str, store: RunStore, rows: set[str], campaigns: list[Campaign]) -> None:
-    from workbench.compare import Comparison
+def _tell_plan(plan: Plan, store: RunStore) -> int:
+    there = {planned.id for planned in plan.runs if store.finished(planned.id)}
+    count = len(plan.runs)
+    for number, planned in enumerate(plan.runs, 1):
+        state = "already done" if planned.id in there else "to be made"
+        out.print(Text(f"[{number}/{count}] {planned.title}: {state}"), soft_wrap=True)
+    said = f"study {plan.study.name}: {count} runs, {len(there)} already done, {count - len(there)} to be made"
+    out.print(Text(said), soft_wrap=True)
+    return 0
 
-    runs, damaged = store.runs()
-    comparison = Comparison.of(study, [run for run in runs if run.data.fingerprint in rows])
-    out.print(load(REPORTS, "terminal")(comparison), *map(load(REPORTS, "campaign"), campaigns))
-    page = store.root / "reports" / f"{study}.md"
-    sections = [load(REPORTS, "markdown")(comparison), *map(load(REPORTS, "campaign-section"), campaigns)]
-    write_text_whole(page, "\n".join(sections))
-    for remark in damaged:
-        err.print(Text(remark, style="yellow"))
-    out.print(
-        Text(f"report: {page}\nrecords: {store.root}/runs (workbench list runs --store {store.root})"), soft_wrap=True
-    )
+
+def _print_results(study: Study, store: RunStore, rows: set[str], campaigns: list[Campaign]) -> None:
+    from workbench.dossier import gather_dossier
+    from workbench.evidence import gather
+
+    if study.file:
+        write_text_whole(store.study_file(study.name), study.file.read_text(encoding="utf-8"))
+    dossier = gather_dossier(gather(store, [study.name], rows), store)
+    out.print(load(REPORTS, "terminal")(dossier.comparison), *map(load(REPORTS, "campaign"), campaigns))
+    if dossier.recommendation:
+        out.print(load(REPORTS, "recommendation")(dossier.recommendation), soft_wrap=True)
+    page = store.root / "reports" / study.name
+    with store.scratch("report") as scratch:
+        load(REPORTS, "folder")(dossier, scratch / "new")
+        replace_folder(scratch / "new", page)
+    told = f"report: {page / 'report.html'}\nrecords: {store.root}/runs (workbench list runs --store {store.root})"
+    out.print(Text(told), soft_wrap=True)
 
 
 def _print_listing(listing: Listing) -> None:
     if not listing.rows:
         out.print(Text(f"no {listing.title} yet"))
+    elif len(listing.rows) > MOST_ROWS_IN_A_BOX:
+        out.print(Text(_plain_table(listing)), soft_wrap=True)
     else:
         columns = listing.columns or tuple(listing.rows[0])
         table = Table(title=Text(listing.title), title_justify="left", show_lines=any(map(_is_long, listing.rows)))
@@ -191,6 +243,14 @@ def _print_listing(listing: Listing) -> None:
         out.print(table)
     for remark in listing.remarks:
         err.print(Text(remark, style="yellow"))
+
+
+def _plain_table(listing: Listing) -> str:
+    columns = listing.columns or tuple(listing.rows[0])
+    rows = [list(columns), *([_cell(row[column]) for column in columns] for row in listing.rows)]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    return "\n".join([listing.title, *lines])
 
 
 def _is_long(row: dict[str, Any]) -> bool:

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from workbench.campaign import TWIN
 from workbench.coordinator import Field
-from workbench.errors import UsageError
+from workbench.errors import StoreError, UsageError
 from workbench.files import hash_of
 from workbench.kept_rows import read_rows
 from workbench.predictions import read_predictions
 from workbench.recipe import BASELINE
 from workbench.run import Run
+from workbench.run_index import RunHead, RunIndex
 from workbench.store import ARTIFACT, PREDICTIONS, RunStore
 from workbench.tasks.task import Row
 
@@ -42,6 +43,9 @@ class Contestant:
             for part in read_predictions(self.predictions)
             for name, row in zip(part.ids, part.logits, strict=True)
         }
+        missing = [name for name in ids if name not in known]
+        if missing:
+            raise StoreError(f"{self.predictions}: it has no answer to row {missing[0]!r}; the run is damaged")
         return [known[name] for name in ids]
 
 
@@ -67,7 +71,7 @@ class Contest:
 def contest_of(runs: Sequence[Run], store: RunStore, texts: int) -> Contest:
     """Enter runs and their baseline; runs that cannot stand beside each other are refused in words."""
     done = _comparable(runs)
-    baseline = _baseline_of(done[0], store)
+    baseline = next((run for run in done if run.is_baseline), None) or _baseline_of(done[0], store)
     others = [run for run in done if not run.is_baseline]
     names = [BASELINE, TWIN, *_names(others)]
     contestants = tuple(
@@ -81,7 +85,8 @@ def contest_of(runs: Sequence[Run], store: RunStore, texts: int) -> Contest:
 def spread_over_lengths(rows: Sequence[Row], count: int) -> tuple[Row, ...]:
     """Rows whose lengths are distributed like those of all: evenly spaced ones of the rows in order of length."""
     ordered = sorted(rows, key=lambda row: (sum(map(len, row.texts)), row.id))
-    places = np.unique(np.linspace(0, len(ordered) - 1, min(count, len(ordered)) + 2)[1:-1].round().astype(int))
+    chosen = min(count, len(ordered))
+    places = ((np.arange(chosen) + 0.5) * len(ordered) / chosen).astype(int)
     return tuple(ordered[place] for place in places)
 
 
@@ -102,22 +107,27 @@ def _comparable(runs: Sequence[Run]) -> list[Run]:
     return distinct
 
 
+def kept_baseline(run: Run, store: RunStore) -> Run | None:
+    """The baseline that a run is compared with: of the same study, task, rows and seed; absent if none is kept.
+
+    Where a study was changed and run again there may be several: then the newest of the same fine-tuned base.
+    """
+    heads, _ = RunIndex(store).heads()
+    group = RunHead.of(run.id, run).group
+    fitting, _ = store.runs_of(
+        head.id for head in heads if head.is_baseline and head.status == "done" and head.group == group
+    )
+    alike = [other for other in fitting if run.base and other.base and other.base.key == run.base.key]
+    return next(reversed(alike or fitting), None)
+
+
 def _baseline_of(run: Run, store: RunStore) -> Run:
-    """The newest baseline that the run was compared with: the same study, task, rows and seed."""
-    kept, _ = store.runs()
-    fitting = [
-        other
-        for other in kept
-        if other.is_baseline
-        and not other.failure
-        and (other.study, other.task, other.seed) == (run.study, run.task, run.seed)
-        and other.data.fingerprint == run.data.fingerprint
-    ]
-    if not fitting:
+    found = kept_baseline(run, store)
+    if found is None:
         raise UsageError(
             f"run {run.id} has no baseline in {store.root}; run its study again, or name the store that holds it"
         )
-    return fitting[-1]
+    return found
 
 
 def _names(runs: Sequence[Run]) -> list[str]:

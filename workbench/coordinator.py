@@ -10,8 +10,8 @@ import json
 import random
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,27 +108,36 @@ class Coordinator:
                 self._grid(process, workers)
 
     def _started(self, process: int, stack: ExitStack) -> Workers:
+        """Start a process for each contestant; they import side by side, and then open one after the other."""
         workers: Workers = {}
         self._processor_seconds = {}
         standing = [name for name, seen in self.log.seen.items() if not seen.failure]
         for number, name in enumerate(self._shuffled(standing)):
-            folder, artifact = self._scratch / f"{process}-{number}", self.field.artifacts[name]
-            job = write_job(folder, artifact, self.field.texts, self.settings.threads)
-            try:
-                check_room(artifact)
-                worker = WorkerProcess(
-                    (*self._command, str(job)),
-                    folder / "errors.txt",
-                    environment_for(self.settings.threads),
-                    self.settings.patience,
-                )
-                stack.enter_context(worker)
-                self.log.ready(name, process, worker.answer())
-            except WorkerError as error:
-                self.log.seen[name].failure = str(error)
-                continue
-            workers[name] = worker
+            folder = self._scratch / f"{process}-{number}"
+            with self._noting(workers, name):
+                workers[name] = stack.enter_context(self._worker(folder, name))
+        for name in list(workers):
+            with self._noting(workers, name):
+                workers[name].answer()
+        for name in self._shuffled(workers):
+            with self._noting(workers, name):
+                check_room(self.field.artifacts[name])
+                self.log.ready(name, process, workers[name].ask("open"))
         return workers
+
+    def _worker(self, folder: Path, name: str) -> WorkerProcess:
+        job = write_job(folder, self.field.artifacts[name], self.field.texts, self.settings.threads)
+        environment = environment_for(self.settings.threads)
+        return WorkerProcess((*self._command, str(job)), folder / "errors.txt", environment, self.settings.patience)
+
+    @contextmanager
+    def _noting(self, workers: Workers, name: str) -> Iterator[None]:
+        """Note a failure as the contestant's, and go on without it."""
+        try:
+            yield
+        except WorkerError as error:
+            self.log.seen[name].failure = str(error)
+            workers.pop(name, None)
 
     def _warmed(self, workers: Workers) -> int:
         """Warm everybody up; say how many rounds the time allows."""
@@ -193,13 +202,10 @@ class Coordinator:
     def _ask(self, workers: Workers, name: str, do: str, **details: int) -> dict[str, Any] | None:
         if self.settings.threads > 1:
             time.sleep(SETTLE_SECONDS)
-        try:
+        told = None
+        with self._noting(workers, name):
             told = workers[name].ask(do, **details)
-        except WorkerError as error:
-            self.log.seen[name].failure = str(error)
-            del workers[name]
-            return None
-        self._processor_seconds[name] = told["process_seconds"]
+            self._processor_seconds[name] = told["process_seconds"]
         return told
 
     def _spent(self) -> float:

@@ -17,10 +17,11 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Literal
 
-from workbench.cgroup import HERE, memory_left
-from workbench.environment import ISA_LIMIT_VARIABLE, Environment, memory_facts
+from workbench.cgroup import HERE
+from workbench.environment import ISA_LIMIT_VARIABLE, Environment
 from workbench.hub import OFFLINE
 from workbench.noise import Noise, Reading
+from workbench.room import available_memory
 
 Level = Literal["good", "doubtful", "bad"]
 LISTENING_SECONDS = 1.0
@@ -161,12 +162,12 @@ def virtualisation_finding(machine: Environment, noise: Noise) -> Finding:
 
 def memory_finding(root: Path = HERE) -> Finding:
     """Whether there is memory for a base and its variants."""
-    free = [count for count in (memory_facts(root).get("MemAvailable"), memory_left(root)) if count is not None]
-    if not free:
+    free = available_memory(root)
+    if free is None:
         told = "the system does not tell its free memory"
         return Finding("memory", "doubtful", told, f"see to it that {_size(ENOUGH_BYTES)} are free")
-    told = f"{_size(min(free))} of memory is free"
-    return _room("memory", min(free), told, "close other programs or raise the container's limit")
+    told = f"{_size(free)} of memory is free"
+    return _room("memory", free, told, "close other programs or raise the container's limit")
 
 
 def disk_finding(topic: str, folder: Path) -> Finding:

@@ -61,10 +61,14 @@ class Encoder:
         return replace(self, runtime=runtime, tokenizer=tokenizer or self.tokenizer, lineage=self.lineage.plus(step))
 
     def logits(self, tokens: Tokens, told: Callable[[int], None] = lambda done: None) -> list[NDArray[np.float32]]:
-        """The outputs for every example, in order; computed in length-sorted batches. ``told`` hears the count done."""
+        """The outputs for every example, in order. ``told`` hears the count done.
+
+        They are computed in length-sorted batches, or one by one where company would change an answer: what is judged
+        must be what a text gets that comes alone.
+        """
         outputs: list[NDArray[np.float32] | None] = [None] * len(tokens)
         done = 0
-        for chosen in tokens.buckets():
+        for chosen in tokens.singles() if self.runtime.minds_company else tokens.buckets():
             for index, row in zip(chosen, self.runtime.logits(tokens.batch(chosen)), strict=True):
                 outputs[index] = row
             done += len(chosen)

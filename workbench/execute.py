@@ -75,9 +75,7 @@ class Executor:
         tally = Tally()
         lost: set[tuple[str, int]] = set()
         for number, planned in enumerate(self.plan.runs, 1):
-            label = (
-                f"[{number}/{len(self.plan.runs)}] {planned.data.task.name} seed {planned.seed}: {planned.recipe.name}"
-            )
+            label = f"[{number}/{len(self.plan.runs)}] {planned.title}"
             group = (planned.data.task.name, planned.seed)
             if group in lost:
                 self.progress.say(f"{label}: left out, because its baseline failed")
@@ -175,7 +173,11 @@ class Executor:
             command=self.command,
             environment=Environment.observe(),
             data=DataRecord(
-                source=data.source, fingerprint=data.fingerprint, rows=data.counts(), limit=planned.study.limit
+                source=data.source,
+                fingerprint=data.fingerprint,
+                rows=data.counts(),
+                limit=planned.study.limit,
+                labels=data.task.labels,
             ),
         )
 

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,16 @@ def files_below(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
+def bytes_below(path: Path) -> int:
+    """How many bytes a file, or all files below a folder, hold; what goes away meanwhile counts nothing."""
+    inside = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
+    held = 0
+    for file in inside if path.is_dir() else [path]:
+        with suppress(OSError):
+            held += file.lstat().st_size
+    return held
+
+
 @contextmanager
 def lent_folder(partials: Path, name: str) -> Iterator[Path]:
     """Lend an empty folder that goes away afterwards, also when this process is killed: see ``sweep_partials``.
@@ -72,6 +82,26 @@ def written_whole(target: Path, partials: Path) -> Iterator[Path]:
         yield partial
         flush_folder(partial)
         _rename_unless_there(partial, target)
+
+
+def replace_folder(new: Path, target: Path) -> None:
+    """Put a finished folder in the place of what is there; both must be on one file system."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    old = new.with_name(f"{new.name}.old")
+    if target.exists():
+        target.rename(old)
+    new.rename(target)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def discard_folder(folder: Path, partials: Path) -> None:
+    """Remove a folder so that it is there whole or not at all, also when this process is killed meanwhile.
+
+    It is moved among the partials in one atomic step before anything in it is deleted; see ``sweep_partials``.
+    """
+    with lent_folder(partials, folder.name) as away:
+        folder.rename(away / folder.name)
+        _flush(folder.parent)
 
 
 def sweep_partials(partials: Path) -> int:
@@ -114,9 +144,10 @@ def is_disk_full(error: BaseException) -> bool:
     """Tell whether an error, or what caused it, means that there is no room left."""
     if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
         return True
-    # The safetensors and ONNX writers report the operating system's error as text only.
+    # The safetensors, ONNX and OpenVINO writers report the operating system's error as text only, the last without why.
     words = str(error)
-    if "No space left on device" in words or "os error 28" in words or "File too large" in words:
+    signs = ("No space left on device", "os error 28", "File too large", "iostream error")
+    if any(sign in words for sign in signs):
         return True
     return error.__cause__ is not None and is_disk_full(error.__cause__)
 

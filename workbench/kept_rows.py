@@ -47,7 +47,9 @@ def read_rows(path: Path) -> dict[str, tuple[Row, ...]]:
             "(what is done is not made twice) and they will be"
         ) from None
     except (OSError, pyarrow.ArrowException) as error:
-        raise StoreError(f"{path}: test rows cannot be read ({first_line(error)})") from None
+        raise StoreError(
+            f"{path}: test rows cannot be read ({first_line(error)}); remove it and run their study again"
+        ) from None
     tests: dict[str, list[Row]] = {}
     for part, name, texts, label in zip(*(table[column] for column in COLUMNS), strict=True):
         tests.setdefault(part, []).append(Row(name, tuple(texts), label))

@@ -8,13 +8,17 @@ from typing import Any
 
 from workbench.cache import Cache
 from workbench.catalogue import catalogue
-from workbench.compare import headline
+from workbench.errors import UsageError
 from workbench.plugins import GROUPS, STRATEGIES, TASKS, conflict, found, load
 from workbench.recipe import read_cookbook
+from workbench.run_filter import RunFilter
+from workbench.run_index import RunIndex
 from workbench.store import RunStore
 from workbench.strategy import ALL_FAMILIES
 from workbench.study import Study, embedded_studies
 from workbench.tasks.task import Task
+
+EVERY_RUN = RunFilter()
 
 
 @dataclass(frozen=True)
@@ -95,24 +99,26 @@ def list_studies(store: RunStore) -> Listing:
     return Listing("studies", rows, columns=("name", "about", "recipes"))
 
 
-def list_runs(store: RunStore) -> Listing:
-    """Every kept run, and a remark for each record that cannot be read."""
-    runs, damaged = store.runs()
+def list_runs(store: RunStore, wanted: RunFilter = EVERY_RUN) -> Listing:
+    """Every kept run that is wanted, and a remark for each record that cannot be read."""
+    heads, damaged = RunIndex(store).heads()
     rows = [
         {
-            "run": run.id,
-            "study": run.study,
-            "task": run.task,
-            "recipe": run.recipe.name,
-            "seed": run.seed,
-            "status": run.status,
-            "quality": headline(run),
-            "metric": run.metrics[0],
-            "made": run.created[:19].replace("T", " "),
+            "run": head.id,
+            "study": head.study,
+            "task": head.task,
+            "recipe": head.recipe,
+            "seed": head.seed,
+            "status": head.status,
+            "quality": head.quality,
+            "metric": head.metric,
+            "made": head.created[:19].replace("T", " "),
         }
-        for run in runs
+        for head in wanted.chosen(heads)
     ]
-    return Listing(f"runs in {store.root}", rows, damaged, ("run", "study", "status", "quality", "metric", "made"))
+    unread = f" ({len(damaged)} cannot be read, see below)" if damaged else ""
+    title = f"runs in {store.root}{wanted}{unread}"
+    return Listing(title, rows, damaged, ("run", "study", "status", "quality", "metric", "made"))
 
 
 def list_plugins(store: RunStore) -> Listing:
@@ -146,3 +152,12 @@ LISTINGS: dict[str, Callable[[RunStore], Listing]] = {
     "runs": list_runs,
     "plugins": list_plugins,
 }
+
+
+def listing_of(what: str, store: RunStore, wanted: RunFilter = EVERY_RUN) -> Listing:
+    """List one of the ``LISTINGS``; only runs can be filtered."""
+    if what == "runs":
+        return list_runs(store, wanted)
+    if wanted.named:
+        raise UsageError(f"--{next(iter(wanted.named))} chooses among runs; workbench list {what} lists them all")
+    return LISTINGS[what](store)

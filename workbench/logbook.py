@@ -55,11 +55,11 @@ class Logbook:
         self.calls(Visit(name, process, "first"), told)
 
     def block(self, visit: Visit, told: dict[str, Any], kept: bool) -> None:
-        """Note a turn over all texts; answers that changed since the start are counted."""
+        """Note a turn over all texts; of answers that changed since the start, the most of one turn are counted."""
         seen = self.seen[visit.name]
         seen.cpu_seconds += told["cpu_seconds"]
         seen.samples += len(told["model_ns"])
-        seen.unsteady += compare_answers(told["logits"], seen.logits).differing
+        seen.unsteady = max(seen.unsteady, compare_answers(told["logits"], seen.logits).differing)
         self.calls(visit, told, kept)
 
     def calls(self, visit: Visit, told: dict[str, Any], kept: bool = True) -> None:

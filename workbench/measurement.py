@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from statistics import fmean
 from typing import Literal, Self
 
@@ -34,3 +35,9 @@ class Measurement(BaseModel):
     def value(self) -> float:
         """The mean of what was observed."""
         return fmean(self.values)
+
+
+def headline_of(metric: str, measured: Iterable[Measurement]) -> float | None:
+    """A metric averaged over the test parts it was measured on; absent when it was not."""
+    values = [found.value for found in measured if found.metric.partition("/")[0] == metric]
+    return fmean(values) if values else None

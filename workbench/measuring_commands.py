@@ -17,7 +17,7 @@ from workbench.doctor import Finding, a_a_finding, examine, fit
 from workbench.errors import StoppedError
 from workbench.measuring import Measuring
 from workbench.plugins import REPORTS, load
-from workbench.progress import OnConsole, Quiet
+from workbench.progress import OnConsole, Quiet, Reporter
 from workbench.store import RunStore, default_store
 
 STYLES = {"good": "green", "doubtful": "yellow", "bad": "red"}
@@ -65,7 +65,7 @@ def doctor(
     progress = Quiet() if as_json else OnConsole(out)
     findings = examine(store or default_store(), Cache.default().root)
     if timing:
-        findings.append(_timed_against_itself(progress))
+        findings.append(timed_against_itself(progress, Measuring(quick=True).settled()))
     if as_json:
         print_json({"verdict": fit(findings), "findings": [vars(finding) for finding in findings]})
     else:
@@ -73,7 +73,8 @@ def doctor(
     raise typer.Exit(1 if any(finding.level == "bad" for finding in findings) else 0)
 
 
-def _timed_against_itself(progress: Quiet | OnConsole) -> Finding:
+def timed_against_itself(progress: Reporter, settings: Measuring) -> Finding:
+    """Time a small encoder of random weights beside itself, and say how alike both came out."""
     from workbench.coordinator import RULER, Coordinator, Field
     from workbench.ratios import ratio_of
     from workbench.ruler_texts import TEXTS
@@ -82,10 +83,10 @@ def _timed_against_itself(progress: Quiet | OnConsole) -> Finding:
         artifact = Path(scratch) / "ruler"
         artifact.mkdir()
         field = Field({"first": artifact, "second": artifact}, TEXTS)
-        log = Coordinator(field, Measuring(quick=True).settled(), Path(scratch), progress, RULER).time_all()
+        log = Coordinator(field, settings, Path(scratch), progress, RULER).time_all()
     failures = [seen.failure for seen in log.seen.values() if seen.failure]
     if failures:
-        return Finding("the same twice", "bad", f"nothing can be timed: {failures[0]}", "see the error above")
+        return Finding("same against same", "bad", f"nothing can be timed: {failures[0]}", "mend this first")
     ratio = ratio_of(log.timings().log_ratios("first", "second"))
     assert ratio is not None
     return a_a_finding(ratio.value, ratio.low, ratio.high)

@@ -11,11 +11,13 @@ from workbench.errors import PlanError, PluginError
 from workbench.families import family_of, quantity
 from workbench.files import hash_of
 from workbench.finetuned import OpenedBase
+from workbench.fit import NO_CONTROL, control_clash, control_name
 from workbench.metrics import check_metrics
 from workbench.plugins import STRATEGIES, load, provider_of
 from workbench.recipe import Recipe, Step
 from workbench.run import SCHEMA
 from workbench.sketch import Sketch
+from workbench.step_keys import step_told
 from workbench.strategy import Strategy, check_fit
 from workbench.study import Study
 from workbench.tasks.data import TaskData, read_task
@@ -56,6 +58,11 @@ class PlannedRun:
     def id(self) -> str:
         """The name of the run's folder."""
         return f"{self.data.task.name}-{self.recipe.name}-s{self.seed}-{self.fingerprint[:10]}"
+
+    @property
+    def title(self) -> str:
+        """What a person calls the run."""
+        return f"{self.data.task.name} seed {self.seed}: {self.recipe.name}"
 
 
 @dataclass(frozen=True)
@@ -121,13 +128,13 @@ def _control(recipe: Recipe, strategies: tuple[Strategy, ...]) -> Recipe:
     """The recipe without its teacher: every step that has a control is replaced by it."""
     replaced = [strategy.control() for strategy in strategies]
     if not any(replaced):
-        raise PlanError(f"{recipe.at('control')}no step learns from a teacher, so there is no control; leave it out")
+        raise PlanError(f"{recipe.at('control')}{NO_CONTROL}")
     steps = tuple(
         Step(use=strategy.name, options=(other or strategy).model_dump(mode="json"))
         for strategy, other in zip(strategies, replaced, strict=True)
     )
     control = Recipe(
-        name=f"{recipe.name}-control",
+        name=control_name(recipe.name),
         steps=steps,
         when=f"what {recipe.name} comes to without its teacher",
         control_of=recipe.name,
@@ -138,10 +145,9 @@ def _control(recipe: Recipe, strategies: tuple[Strategy, ...]) -> Recipe:
 def _side_by_side(recipes: list[Recipe], controls: list[Recipe]) -> list[Recipe]:
     taken = {recipe.name for recipe in recipes}
     for control in controls:
-        if control.name in taken:
-            raise PlanError(
-                f"{control.at()}the name is needed for the control of {control.control_of!r}; choose another"
-            )
+        clash = control_clash(control.control_of, taken)
+        if clash:
+            raise PlanError(f"{control.origin.at()}{clash}")
     following = {control.control_of: [control] for control in controls}
     return [item for recipe in recipes for item in (recipe, *following.get(recipe.name, []))]
 
@@ -172,8 +178,4 @@ def _check(recipe: Recipe, strategies: tuple[Strategy, ...], sketch: Sketch) -> 
 def step_identity(strategy: Strategy) -> dict[str, Any]:
     """What decides a step: the strategy, its options, and who provides it in which version."""
     provider = provider_of(STRATEGIES, strategy.name)
-    return {
-        "use": strategy.name,
-        "options": strategy.model_dump(mode="json"),
-        "provider": [provider.distribution, provider.version],
-    }
+    return step_told(strategy.name, strategy.model_dump(mode="json"), provider.distribution, provider.version)

@@ -37,6 +37,22 @@ class Ratio(BaseModel):
             return "faster"
         return "slower" if self.high < 1 else "unclear"
 
+    def verdict_beside(self, control: Ratio) -> Verdict:
+        """The word for it, where the baseline beside itself came out as ``control``.
+
+        A faulty control shows how large a difference can be that is none; only what exceeds it counts.
+        """
+        if fault_of_control(control) is None:
+            return self.verdict
+        if self.low > control.noise:
+            return "faster"
+        return "slower" if self.high < 1 / control.noise else "unclear"
+
+    @property
+    def noise(self) -> float:
+        """Of a control: the factor that means nothing here; 1 where the control is sound."""
+        return 1.0 if fault_of_control(self) is None else max(self.high, 1 / self.low)
+
     @property
     def half_width(self) -> float:
         """How far the interval reaches to either side, as a share of the ratio."""

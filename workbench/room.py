@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from workbench.cgroup import HERE, memory_left
+from workbench.environment import memory_facts
 from workbench.errors import WorkerError
 from workbench.files import files_below
 
-MEMINFO = Path("/proc/meminfo")
 LIBRARIES_BYTES = 600_000_000
 # Weights are read from a file into memory and laid out anew, some of them twice.
 COPIES = 3
 
 
-def check_room(artifact: Path) -> None:
-    """Refuse to open an artifact beside the others when the machine would have to swap."""
-    available = available_memory()
+def check_room(artifact: Path, root: Path = HERE) -> None:
+    """Refuse to open an artifact beside the others when the machine would have to swap or the container be killed."""
+    available = available_memory(root)
     needed = LIBRARIES_BYTES + COPIES * sum(path.stat().st_size for path in files_below(artifact))
     if available is not None and available < needed:
         raise WorkerError(
@@ -24,10 +25,7 @@ def check_room(artifact: Path) -> None:
         )
 
 
-def available_memory() -> int | None:
-    """How many bytes can be had without swapping; absent where the system does not tell."""
-    try:
-        facts = dict(line.split(":", 1) for line in MEMINFO.read_text(encoding="ascii").splitlines() if ":" in line)
-        return int(facts["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        return None
+def available_memory(root: Path = HERE) -> int | None:
+    """How many bytes can be had without swapping or passing a limit; absent where the system does not tell."""
+    told = (memory_facts(root).get("MemAvailable"), memory_left(root))
+    return min((count for count in told if count is not None), default=None)

@@ -52,12 +52,13 @@ class BaseRecord(Record):
 
 
 class DataRecord(Record):
-    """The rows a run saw."""
+    """The rows a run saw, and the names of their labels, where they have names."""
 
     source: str
     fingerprint: str
     rows: dict[str, int]
     limit: int | None = None
+    labels: tuple[str, ...] = ()
 
 
 class ArtifactRecord(Record):
@@ -73,6 +74,14 @@ class Failure(Record):
 
     stage: Stage
     message: str
+
+
+class Imported(Record):
+    """That a run was made elsewhere: the file or folder it came from, when it came, and what did not come along."""
+
+    source: str
+    when: str
+    without: tuple[str, ...] = ()
 
 
 class Run(Record):
@@ -95,6 +104,7 @@ class Run(Record):
     artifact: ArtifactRecord | None = None
     measurements: tuple[Measurement, ...] = ()
     failure: Failure | None = None
+    imported: Imported | None = None
 
     @property
     def status(self) -> Literal["done", "failed"]:

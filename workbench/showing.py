@@ -37,6 +37,9 @@ def run_facts(run: Run, folder: Path) -> Iterator[tuple[str, str]]:
     yield "machine", f"{place.cpu or place.machine}, {place.cores} cores, {' '.join(place.flags)}"
     yield "versions", ", ".join(f"{name} {number}" for name, number in place.versions.items())
     yield "made", run.created
+    if run.imported:
+        left = f", without its {' and '.join(run.imported.without)}" if run.imported.without else ""
+        yield "imported", f"from {run.imported.source} on {run.imported.when[:10]}{left}"
     yield "command", run.command
 
 

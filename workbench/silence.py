@@ -26,13 +26,19 @@ def silenced() -> Iterator[None]:
 def quieten_libraries() -> None:
     """Silence bars, tips and warnings of the libraries below; their errors still reach us as exceptions."""
     import datasets
+
+    datasets.utils.logging.set_verbosity_error()
+    datasets.disable_progress_bars()
+    quieten_runtimes()
+
+
+def quieten_runtimes() -> None:
+    """Silence what answering takes, which is less than what training takes and much quicker to import."""
     import transformers
 
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
-    datasets.utils.logging.set_verbosity_error()
-    datasets.disable_progress_bars()
     for name in ("optimum", "huggingface_hub", "onnxruntime", "torch.onnx", "nncf", "openvino"):
         logging.getLogger(name).setLevel(logging.ERROR)
     warnings.filterwarnings("ignore")

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from workbench.bench import Bench
 from workbench.cache import Cache
 from workbench.clock import Stopwatch
 from workbench.encoder import Encoder
 from workbench.errors import PluginError
-from workbench.files import hash_of
 from workbench.plan import PlannedRun, step_identity
 from workbench.progress import Reporter
 from workbench.run import StepRecord
+from workbench.step_keys import step_key
 from workbench.strategy import Strategy
 
 ENCODER = "encoder"
@@ -51,13 +50,8 @@ class StepMaker:
 
     def key(self, number: int) -> str:
         """A hash of everything that decides the result of the first ``number`` steps."""
-        facts: dict[str, Any] = {
-            "base": self.planned.base_key,
-            "data": self.planned.data.fingerprint,
-            "seed": self.planned.seed,
-            "steps": [step_identity(strategy) for strategy in self.planned.strategies[:number]],
-        }
-        return hash_of(facts)
+        told = [step_identity(strategy) for strategy in self.planned.strategies[:number]]
+        return step_key(self.planned.base_key, self.planned.data.fingerprint, self.planned.seed, told)
 
     def _apply(self, strategy: Strategy, encoder: Encoder, number: int) -> tuple[Encoder, StepRecord]:
         watch = Stopwatch()

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict
 
 from workbench.errors import ArtifactError, PlanError
+from workbench.fit import misfit
 from workbench.sketch import GRAPH, Sketch
 
 if TYPE_CHECKING:
@@ -85,15 +86,7 @@ class Strategy(BaseModel, ABC):
 
 def check_fit(strategy: Strategy, sketch: Sketch) -> Sketch:
     """Check what every strategy declares, then ask the strategy itself."""
-    if sketch.family not in strategy.families:
-        raise PlanError(f"cannot handle family {sketch.family!r}; it handles {', '.join(strategy.families)}")
-    if sketch.kind not in strategy.kinds:
-        raise PlanError(f"cannot serve {sketch.kind} tasks; it serves {', '.join(strategy.kinds)}")
-    clash = sorted(sketch.traits & set(strategy.refuses))
-    if clash:
-        raise PlanError(f"cannot work on an encoder that is already {_spoken(clash[0])}; move it before that step")
+    fault = misfit(strategy, sketch.traits, sketch.kind, sketch.family)
+    if fault:
+        raise PlanError(fault)
     return strategy.check(sketch)
-
-
-def _spoken(trait: str) -> str:
-    return "turned into a runtime graph" if trait == GRAPH else trait

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from workbench.campaign import Campaign
+from workbench.campaign import TWIN, Campaign
 from workbench.campaign_store import CampaignStore
 from workbench.campaigning import hold_campaign
 from workbench.contest import Contest, contest_of
@@ -21,7 +21,7 @@ def measure_study(
     """Measure what a study asks for, one campaign a task, with the study's first seed.
 
     Seeds change what an encoder knows, not what it computes, so one of them is timed. What was measured before, on a
-    machine like this and with the same settings, is not measured again.
+    machine like this and with the same settings, is not measured again, unless something of it failed.
     """
     if not study.campaign_probes:
         return []
@@ -45,14 +45,14 @@ def measure_study(
 
 
 def measured_before(contest: Contest, study: Study, store: RunStore) -> Campaign | None:
-    """The newest campaign over just these artifacts with these settings on such a machine."""
+    """The newest campaign over just these runs and their artifacts with these settings on such a machine."""
     kept, _ = CampaignStore(store).all()
     settings, here = study.measuring.settled(), Environment.observe()
-    wanted = {contestant.name: contestant.artifact_hash for contestant in contest.contestants}
+    wanted = {entered.name: (entered.run.id, entered.artifact_hash) for entered in contest.contestants}
     fitting = [
         campaign
         for campaign in kept
-        if {entry.name: entry.artifact for entry in campaign.entries} == wanted
+        if {entry.name: (entry.run, entry.artifact) for entry in campaign.entries} == wanted
         and campaign.settings == settings
         and _has(campaign, study.campaign_probes)
         and not here.why_not_comparable(campaign.environment)
@@ -62,6 +62,10 @@ def measured_before(contest: Contest, study: Study, store: RunStore) -> Campaign
 
 
 def _has(campaign: Campaign, probes: Sequence[str]) -> bool:
-    """Whether a campaign measured all that is asked for of everything in it."""
-    whole = [entry for entry in campaign.entries if entry.name == campaign.baseline]
-    return all(entry.measured(probe) for entry in whole for probe in probes)
+    """Whether a campaign measured all that is asked for of everything in it; the twin is never weighed."""
+    return all(
+        entry.measured(probe)
+        for entry in campaign.entries
+        for probe in probes
+        if (entry.name, probe) != (TWIN, "memory")
+    )

@@ -46,7 +46,7 @@ class Timings:
     def read(cls, folder: Path) -> Timings:
         """Read the table of a kept campaign."""
         try:
-            return cls(pd.read_parquet(folder / FILE))
+            return cls(pd.read_parquet(folder / FILE, columns=list(COLUMNS)))
         except (OSError, ValueError) as error:
             raise StoreError(f"{folder / FILE}: timings cannot be read ({first_line(error)})") from None
 

@@ -60,6 +60,10 @@ class Tokens:
             yield order[start : start + size]
             start += size
 
+    def singles(self) -> Iterator[NDArray[np.int64]]:
+        """Every example by itself."""
+        yield from np.arange(len(self))[:, None]
+
     def _gather(self, values: NDArray[np.int32], chosen: Any) -> NDArray[np.int32]:
         return np.concatenate([values[self.starts[index] : self.starts[index + 1]] for index in chosen])
 

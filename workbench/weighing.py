@@ -29,8 +29,9 @@ class Weighing:
     def note(self, name: str, told: dict[str, Any]) -> None:
         """Note the phases a contestant went through."""
         self.found[name] = memory_of([Phase.model_validate(phase) for phase in told["phases"]])
-        if told["how"] == SAMPLED and not self.remarks:
-            self.remarks.append(f"memory on this system is {SAMPLED}")
+        remark = f"memory on this system is {SAMPLED}"
+        if told["how"] == SAMPLED and remark not in self.remarks:
+            self.remarks.append(remark)
 
 
 def weigh_all(

@@ -17,6 +17,9 @@ from workbench.environment import ISA_LIMIT_VARIABLE, Environment
 from workbench.errors import WorkerError
 
 BELOW_AMX = "AVX512_CORE_FP16"
+# How long a process that closed its output is given to end.
+LAST_SECONDS = 5.0
+MEASURING = "the measuring process"
 
 
 def environment_for(threads: int) -> dict[str, str]:
@@ -34,21 +37,22 @@ class WorkerProcess:
     """A started process that answers one JSON line to each JSON line.
 
     Every failure, silence for longer than ``patience`` seconds included, is a ``WorkerError`` that says what happened,
-    and ends the process.
+    and ends the process. ``called`` is what it is called in these sentences.
     """
 
-    def __init__(self, command: Sequence[str], errors: Path, environment: Mapping[str, str], patience: float) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        errors: Path,
+        environment: Mapping[str, str],
+        patience: float,
+        called: str = MEASURING,
+    ) -> None:
         self._patience = patience
         self._errors = errors
-        with errors.open("wb") as stream:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stream,
-                env=dict(environment),
-                start_new_session=True,
-            )
+        self._called = called
+        self._process = _started(command, errors, environment, called)
+        self._ended = False
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._output, selectors.EVENT_READ)
         self._rest = b""
@@ -79,18 +83,24 @@ class WorkerProcess:
         try:
             told = json.loads(line)
         except ValueError:
+            told = None
+        if not isinstance(told, dict):
             self.end()
-            raise WorkerError(f"the measuring process answered nonsense: {line[:100]!r}") from None
+            raise WorkerError(f"{self._called} answered nonsense: {line[:100]!r}")
         if "error" in told:
             self.end()
             raise WorkerError(str(told["error"]))
-        return dict(told)
+        return told
 
     def end(self) -> None:
         """End the process and all it started, whatever state it is in."""
-        if self._process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+        if self._ended:
+            # Its number may be another's by now.
+            return
+        self._ended = True
+        # What it started may outlive it, and macOS refuses to signal a group of the dead.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._selector.close()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -112,7 +122,7 @@ class WorkerProcess:
         while b"\n" not in self._rest:
             if not self._selector.select(max(0.0, until - time.monotonic())):
                 self.end()
-                raise WorkerError(f"the measuring process did not answer within {self._patience:g} s and was stopped")
+                raise WorkerError(f"{self._called} did not answer within {self._patience:g} s and was stopped")
             piece = os.read(self._output.fileno(), 1 << 20)
             if not piece:
                 raise WorkerError(self._last_words())
@@ -122,10 +132,27 @@ class WorkerProcess:
 
     def _last_words(self) -> str:
         try:
-            code = self._process.wait(timeout=5)
+            code = self._process.wait(LAST_SECONDS)
+            how = f"died ({f'signal {-code}' if code < 0 else f'exit code {code}'})"
         except subprocess.TimeoutExpired:
-            code = 0
+            how = "hung up without ending"
         self.end()
         lines = self._errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        how = f"signal {-code}" if code < 0 else f"exit code {code}"
-        return f"the measuring process died ({how}): {lines[-1][:300] if lines else 'it said nothing'}"
+        return f"{self._called} {how}: {lines[-1][:300] if lines else 'it said nothing'}"
+
+
+def _started(
+    command: Sequence[str], errors: Path, environment: Mapping[str, str], called: str
+) -> subprocess.Popen[bytes]:
+    try:
+        with errors.open("wb") as stream:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stream,
+                env=dict(environment),
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise WorkerError(f"{called} could not be started ({error})") from None

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import pytest
 import yaml
+from said import Said, command, only_complaint, speaker
 from tiny import write_base, write_task_files
 
 from workbench import __version__
-from workbench.cli import main
 from workbench.listing import LISTINGS
 from workbench.measurement import Measurement
 from workbench.store import RunStore
@@ -24,32 +24,10 @@ from workbench.store import RunStore
 HEAVY = ("torch", "transformers", "datasets", "onnxruntime", "sklearn")
 
 
-class Said(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-def command(*arguments: object, **settings: object) -> Said:
-    """Run the command in a process of its own."""
-    line = [sys.executable, "-m", "workbench.cli", *map(str, arguments)]
-    done = subprocess.run(line, capture_output=True, text=True, check=False, **settings)  # type: ignore[call-overload]
-    return Said(done.returncode, done.stdout, done.stderr)
-
-
 @pytest.fixture
 def here(monkeypatch, capsys) -> Callable[..., Said]:
-    """Runs the command's own ``main`` in this process, which has the heavy libraries open already."""
-    monkeypatch.setenv("WORKBENCH_DEBUG", "")
-
-    def run(*arguments: object) -> Said:
-        monkeypatch.setattr(sys, "argv", ["workbench", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Said(int(ended.value.code or 0), *capsys.readouterr())
-
-    return run
+    """Runs the command in this process, which has the heavy libraries open already."""
+    return speaker(monkeypatch, capsys)
 
 
 class Place(NamedTuple):
@@ -68,6 +46,7 @@ class Place(NamedTuple):
             "training": {"epochs": 1, "learning_rate": "1e-3", "batch_size": 16, "evaluations": 1},
             "recipes": [dropping("drop", 0, 2)],
             "max_length": 32,
+            "measuring": {"processes": 2, "most_processes": 2, "rounds": 2, "texts": 4, "seconds": 0.1},
         }
         self.study.write_text(yaml.safe_dump({**plain, **changes}, sort_keys=False))
 
@@ -87,15 +66,6 @@ def make_place(root: Path) -> Place:
 @pytest.fixture
 def place(tmp_path):
     return make_place(tmp_path)
-
-
-def only_complaint(said: Said, code: int) -> str:
-    """The one message of a command that failed, on one of its channels alone."""
-    assert said.code == code, said
-    assert "Traceback" not in said.out + said.err
-    assert said.err.startswith("error: ")
-    assert said.err.count("error: ") == 1
-    return said.err.removeprefix("error: ").strip()
 
 
 def test_help_tells_every_command():

@@ -33,6 +33,7 @@ def write_study(folder: Path, base: Path, task, recipes, **changes) -> Path:
         "tasks": [task.model_dump(mode="json", exclude_defaults=True)],
         "training": {"epochs": 2, "batch_size": 16, "evaluations": 4, "learning_rate": 1.0e-3},
         "max_length": 32,
+        "measure": ["quality", "size"],
         "recipes": recipes,
         **changes,
     }

@@ -2,11 +2,12 @@
 
 from functools import cache
 
-import numpy as np
 import pytest
+from architectures import a_batch, architecture_of
 from graphs import bench_for, lively_encoder, tokens
 from tiny import FAMILIES, sentences
 from torch import nn
+from transformers import AutoModelForSequenceClassification
 
 from strategies.embedding_factorization import EmbeddingFactorization
 from strategies.int8_dynamic import Int8Dynamic
@@ -16,12 +17,14 @@ from strategies.layer_sharing import LayerSharing
 from strategies.onnx_graph import OnnxGraph
 from strategies.openvino_graph import OpenVinoGraph
 from strategies.openvino_int8 import OpenVinoInt8
+from workbench.architecture_counts import macs
 from workbench.cache import Cache
 from workbench.encoder import Encoder
-from workbench.families import layers_of, quantity
+from workbench.families import layers_of
 from workbench.inventory import PARTS
 from workbench.probes.probe import Subject
 from workbench.probes.size import Size
+from workbench.runtimes.torch_runtime import TorchRuntime
 from workbench.tasks.task import Row
 
 SHARED_BIASES = 4 * 32 + 64 + 32
@@ -31,23 +34,9 @@ FORMS = {
 }
 
 
-def a_batch(length, rows=1, padded=0):
-    mask = np.ones((rows, length), np.int64)
-    mask[0, length - padded :] = 0
-    return {"input_ids": np.full((rows, length), 7, np.int64), "attention_mask": mask}
-
-
-def layer_macs(config, length):
-    hidden, ffn = quantity(config, "hidden_size"), quantity(config, "intermediate_size")
-    return 4 * length * hidden**2 + 2 * length**2 * hidden + 2 * length * hidden * ffn
-
-
 def closed_form(config, length):
-    """What a model takes for one text; every family's head is a square matrix and the labels, on the first token."""
-    hidden = quantity(config, "hidden_size")
-    widening = length * config.embedding_size * hidden if config.model_type == "albert" else 0
-    layers = quantity(config, "num_hidden_layers") * layer_macs(config, length)
-    return widening + layers + hidden**2 + hidden * config.num_labels
+    """What a model takes for one text."""
+    return macs(architecture_of(config), length).total
 
 
 @pytest.fixture(scope="module")
@@ -80,10 +69,10 @@ def test_padding_is_computed_as_well(family, tiny_encoder):
 
 
 def test_attention_written_out_takes_as_much_as_attention_in_one(tiny_encoder):
-    encoder = tiny_encoder("bert")
-    whole = encoder.runtime.macs(a_batch(9))
-    encoder.model.set_attn_implementation("eager")
-    assert encoder.runtime.macs(a_batch(9)) == whole
+    config = tiny_encoder("bert").model.config
+    written_out = AutoModelForSequenceClassification.from_config(config, attn_implementation="eager")
+    assert written_out.config._attn_implementation == "eager"
+    assert TorchRuntime(written_out).macs(a_batch(9)) == closed_form(config, 9)
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -136,7 +125,7 @@ def test_dropping_half_of_the_layers_halves_the_arithmetic_of_layers(family, tin
     encoder = tiny_encoder(family)
     shorter = LayerDrop(layers=2).apply(encoder, make_bench(encoder))
     saved = encoder.runtime.macs(a_batch(9)) - shorter.runtime.macs(a_batch(9))
-    assert saved == 2 * layer_macs(encoder.model.config, 9)
+    assert 2 * saved == macs(architecture_of(encoder.model.config), 9).parts["encoder"]
     assert len(layers_of(shorter.model)) == (1 if family == "albert" else 2)
 
 

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
 from workbench.errors import WorkbenchError
+from workbench.probes.opening import Importer, Opener, OpeningJob, import_for, open_artifact, take_over_output
 from workbench.tasks.task import Row
 from workbench.tokens import Batch, Tokens, tokenize
 
@@ -36,44 +34,20 @@ LONGEST_VISIT_SECONDS = 0.5
 MOST_CALLS_OF_A_VISIT = 5
 
 
-class LatencyJob(BaseModel):
-    """Which artifact is timed, on which texts, with how many threads."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    artifact: Path
-    texts: tuple[tuple[str, ...], ...]
-    threads: int
-
-
-def open_artifact(artifact: Path, threads: int) -> tuple[Encoder, int]:
-    """Open an artifact for a number of threads; the nanoseconds are those of opening, without checking hashes."""
-    import torch
-
-    from workbench.encoder import Encoder
-    from workbench.lineage import Manifest
-    from workbench.silence import quieten_libraries
-
-    torch.set_num_threads(threads)
-    torch.set_num_interop_threads(1)
-    quieten_libraries()
-    manifest = Manifest.read(artifact)
-    start = time.perf_counter_ns()
-    encoder = Encoder.opened(artifact, manifest, threads)
-    getattr(encoder.runtime, "open", lambda: None)()
-    return encoder, time.perf_counter_ns() - start
-
-
-@dataclass
 class Stand:
-    """An open encoder and the texts it is timed on."""
+    """What a job names, once it is open, and the texts it is timed on."""
 
     encoder: Encoder
-    rows: list[Row]
-    _shapes: dict[tuple[int, int], Batch] = field(default_factory=dict)
 
-    def ready(self, load_ns: int) -> dict[str, Any]:
-        """Answer every text for the first time, and say what came out."""
+    def __init__(self, job: OpeningJob, opener: Opener) -> None:
+        self._job = job
+        self._opener = opener
+        self.rows = [Row(str(number), texts, None) for number, texts in enumerate(job.texts)]
+        self._shapes: dict[tuple[int, int], Batch] = {}
+
+    def open(self) -> dict[str, Any]:
+        """Open the artifact, answer every text for the first time, and say what came out."""
+        self.encoder, load_ns = self._opener(self._job.artifact, self._job.threads)
         calls = [self._timed_call(row) for row in self.rows]
         return {
             "load_ns": load_ns,
@@ -115,7 +89,12 @@ class Stand:
         return {"model_ns": [taken], **cost}
 
     def grid(self, batch: int, length: int) -> dict[str, Any]:
-        """Run a batch of texts of one length several times; the first time, unobserved calls come before."""
+        """Run a batch of texts of one length several times; the first time, unobserved calls come before.
+
+        Texts longer than the encoder takes are not tried.
+        """
+        if length > self.encoder.tokenizer.model_max_length:
+            return {"model_ns": []}
         if (batch, length) not in self._shapes:
             self._shapes[batch, length] = self._of_shape(batch, length)
             self._warm_shape(self._shapes[batch, length])
@@ -167,30 +146,22 @@ def _undisturbed() -> Iterator[dict[str, Any]]:
         cost["switches"] = after.ru_nivcsw - before.ru_nivcsw
 
 
-def take_over_output() -> TextIO:
-    """The pipe to the coordinator; whatever libraries print goes to the error stream from now on."""
-    pipe = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    return pipe
-
-
-def serve(path: str, opener: Callable[[Path, int], tuple[Encoder, int]] = open_artifact) -> int:
-    """Open what the job names and answer requests until the coordinator hangs up."""
+def serve(path: str, opener: Opener = open_artifact, importer: Importer = import_for) -> int:
+    """Import, then open what the job names when asked to, and answer requests until the coordinator hangs up."""
     pipe = take_over_output()
 
     def say(answer: dict[str, Any]) -> None:
-        pipe.write(json.dumps(answer) + "\n")
+        pipe.write(json.dumps({**answer, "process_seconds": time.process_time()}) + "\n")
         pipe.flush()
 
-    job = LatencyJob.model_validate_json(Path(path).read_text(encoding="utf-8"))
+    job = OpeningJob.model_validate_json(Path(path).read_text(encoding="utf-8"))
+    stand = Stand(job, opener)
     try:
-        encoder, load_ns = opener(job.artifact, job.threads)
-        stand = Stand(encoder, [Row(str(number), texts, None) for number, texts in enumerate(job.texts)])
-        say(stand.ready(load_ns))
+        importer(job.artifact)
+        say({})
         for line in sys.stdin:
             request = json.loads(line)
-            told = getattr(stand, request.pop("do"))(**request)
-            say({**told, "process_seconds": time.process_time()})
+            say(getattr(stand, request.pop("do"))(**request))
     except WorkbenchError as error:
         say({"error": " ".join(str(error).split())})
         return 1

@@ -7,16 +7,13 @@ everything the artifact's runtime imports is imported in a phase of its own.
 from __future__ import annotations
 
 import gc
-import importlib
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import WorkbenchError
-from workbench.lineage import Manifest
-from workbench.probes.latency import LatencyJob, open_artifact, take_over_output
+from workbench.probes.opening import Importer, Opener, OpeningJob, import_for, open_artifact, take_over_output
 from workbench.process_memory import Phase, Watch
 from workbench.tasks.task import Row
 from workbench.tokens import tokenize
@@ -25,35 +22,13 @@ if TYPE_CHECKING:
     from workbench.encoder import Encoder
 
 STEADY_PASSES = 2
-# What opening any artifact imports, and what opening one of a runtime imports besides.
-ALWAYS = ("workbench.encoder", "workbench.silence", "datasets", "transformers.models.auto.tokenization_auto")
-IMPORTS = {"torch": ("transformers.modeling_utils",), "onnxruntime": ("onnxruntime",)}
 
 
-def import_for(artifact: Path) -> None:
-    """Import what opening the artifact will need, so that it is not counted as the model's."""
-    manifest = Manifest.read(artifact)
-    for name in (*ALWAYS, *IMPORTS.get(manifest.runtime, ())):
-        importlib.import_module(name)
-    if manifest.runtime == "openvino":
-        from workbench.runtimes.openvino_runtime import openvino
-
-        openvino()
-    family = manifest.lineage.base_config.get("model_type", "bert")
-    importlib.import_module(f"transformers.models.{family}")
-    if manifest.runtime == "torch":
-        importlib.import_module(f"transformers.models.{family}.modeling_{family}")
-
-
-def phases_of(
-    job: LatencyJob,
-    opener: Callable[[Path, int], tuple[Encoder, int]],
-    imports: Callable[[Path], None],
-) -> tuple[list[Phase], str]:
+def phases_of(job: OpeningJob, opener: Opener, importer: Importer) -> tuple[list[Phase], str]:
     """Import, open, answer once, answer everything; and how memory was read."""
     watch = Watch()
     rows = [Row(str(number), texts, None) for number, texts in enumerate(job.texts)]
-    imports(job.artifact)
+    importer(job.artifact)
     gc.collect()
     found = [watch.ended("imports")]
     encoder, _ = opener(job.artifact, job.threads)
@@ -71,17 +46,13 @@ def _answer(encoder: Encoder, rows: list[Row]) -> None:
         encoder.runtime.logits(tokenize(encoder.tokenizer, [row]).batch([0]))
 
 
-def serve(
-    path: str,
-    opener: Callable[[Path, int], tuple[Encoder, int]] = open_artifact,
-    imports: Callable[[Path], None] = import_for,
-) -> int:
+def serve(path: str, opener: Opener = open_artifact, importer: Importer = import_for) -> int:
     """Go through the phases and tell of them in one line."""
     pipe = take_over_output()
-    job = LatencyJob.model_validate_json(Path(path).read_text(encoding="utf-8"))
+    job = OpeningJob.model_validate_json(Path(path).read_text(encoding="utf-8"))
     answer: dict[str, Any]
     try:
-        found, how = phases_of(job, opener, imports)
+        found, how = phases_of(job, opener, importer)
         answer = {"how": how, "phases": [phase.model_dump() for phase in found]}
     except WorkbenchError as error:
         answer = {"error": " ".join(str(error).split())}

@@ -43,6 +43,15 @@ def open_ruler(artifact: Path, threads: int) -> tuple[Encoder, int]:
     return Encoder(TorchRuntime(model), _tokenizer(), lineage), time.perf_counter_ns() - start
 
 
+def import_libraries(artifact: Path) -> None:
+    """Import what opening the ruler needs."""
+    import torch
+    from transformers import BertForSequenceClassification, PreTrainedTokenizerFast  # noqa: F401
+
+    # The first random number loads more of the library.
+    torch.manual_seed(0)
+
+
 def _tokenizer() -> Any:
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
@@ -56,4 +65,4 @@ def _tokenizer() -> Any:
 
 
 if __name__ == "__main__":
-    raise SystemExit(serve(sys.argv[1], open_ruler))
+    raise SystemExit(serve(sys.argv[1], open_ruler, import_libraries))

@@ -49,6 +49,10 @@ class OnnxRuntime(Runtime):
         except tuple(getattr(its_errors, name) for name in OPENING_ERRORS) as error:
             raise ArtifactError(f"{path}: ONNX Runtime cannot open it ({first_line(error)})") from None
 
+    def open(self) -> None:
+        """Open the session."""
+        _ = self.session
+
     def logits(self, batch: Batch) -> NDArray[np.float32]:
         """Run one batch with the inputs the graph asks for."""
         wanted = [given.name for given in self.session.get_inputs()]
@@ -59,6 +63,11 @@ class OnnxRuntime(Runtime):
         """Copy graph and configuration."""
         for name in (GRAPH_FILE, CONFIG_FILE):
             shutil.copyfile(self.folder / name, folder / name)
+
+    @cached_property
+    def minds_company(self) -> bool:
+        """Whether ranges of activations are taken from each batch as it comes."""
+        return any(node.op_type == "DynamicQuantizeLinear" for node in self._model().graph.node)
 
     def inventory(self) -> Inventory:
         """List the weights that the file holds."""

@@ -74,6 +74,10 @@ class OpenVinoRuntime(Runtime):
             settings["INFERENCE_NUM_THREADS"] = self._threads
         return openvino().Core().compile_model(self._model(), "CPU", settings)
 
+    def open(self) -> None:
+        """Compile the graph."""
+        _ = self.compiled
+
     def logits(self, batch: Batch) -> NDArray[np.float32]:
         """Run one batch with the inputs the graph asks for."""
         wanted = [given.any_name for given in self.compiled.inputs]

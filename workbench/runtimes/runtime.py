@@ -26,6 +26,14 @@ class Runtime(ABC):
     def save(self, folder: Path) -> None:
         """Write all it needs into a folder."""
 
+    def open(self) -> None:  # noqa: B027 - most have nothing to do
+        """Do now what would otherwise wait for the first batch."""
+
+    @property
+    def minds_company(self) -> bool:
+        """Whether an answer depends on the texts that share its batch, as with int8 ranges taken from the batch."""
+        return False
+
     @abstractmethod
     def inventory(self) -> Inventory:
         """List the weights, each shared or tied one once."""

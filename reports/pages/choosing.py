@@ -1,0 +1,176 @@
+"""Choosing: which store, study, task and seeds the pages show, kept while a person walks from page to page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from reports.pages.plain_words import plain
+from reports.pages.welcome import show_welcome
+from workbench.campaign_store import CampaignStore
+from workbench.compare import Comparison
+from workbench.errors import WorkbenchError
+from workbench.evidence import Evidence, gather
+from workbench.run_index import RunHead, RunIndex
+from workbench.store import RunStore, default_store
+
+STORE_KEY = "store folder"
+STUDY_KEY = "study"
+TASK_KEY = "task"
+SEEDS_KEY = "seeds"
+READ_KEY = "studies read"
+EVERYTHING = "mean over all tasks"
+# A record that was changed by hand is noticed after so many seconds; new ones are at once.
+HEADS_SECONDS = 30.0
+Preview = Callable[[Sequence[RunHead]], None]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a person chose in the sidebar, read from the store; ``heads`` are those of the study."""
+
+    store: RunStore
+    study: str
+    task: str | None
+    heads: tuple[RunHead, ...]
+    evidence: Evidence
+    comparison: Comparison
+
+
+def the_choice(preview: Preview | None = None) -> Choice | None:
+    """Everything that was chosen; absent, and said on the page, where the store is empty.
+
+    Reading a large study for the first time takes a while; meanwhile ``preview`` shows what the index knows.
+    """
+    store = the_store()
+    heads = the_heads(store)
+    if not heads:
+        show_welcome(store)
+        return None
+    study = the_study(heads)
+    mine = tuple(head for head in heads if head.study == study)
+    names = _names(study, mine)
+    with _previewed((str(store.root), *names), preview, mine):
+        evidence, comparison = _read(store, names)
+    return Choice(store, study, the_task(comparison), mine, evidence, comparison)
+
+
+def the_store() -> RunStore:
+    """The store named in the sidebar; by default the one that the command line uses."""
+    st.session_state.setdefault(STORE_KEY, str(default_store()))
+    # Streamlit forgets the value of a field that a page does not draw, unless it is set anew.
+    st.session_state[STORE_KEY] = st.session_state[STORE_KEY]
+    folder = st.sidebar.text_input("Store", key=STORE_KEY, help="Folder of kept runs")
+    return RunStore(Path(folder).expanduser())
+
+
+def the_heads(store: RunStore) -> list[RunHead]:
+    """The heads of all runs; what cannot be read is named below the store."""
+    try:
+        heads, damaged = _heads(str(store.root), _state(store))
+    except WorkbenchError as error:
+        st.error(plain(str(error)))
+        st.stop()
+    if damaged:
+        told = "1 record cannot be read" if len(damaged) == 1 else f"{len(damaged)} records cannot be read"
+        with st.sidebar.expander(told, icon=":material/warning:"):
+            st.caption("They are left out everywhere. Running their study again makes them anew.")
+            for sentence in damaged:
+                st.text(sentence)
+    return heads
+
+
+def the_study(heads: Sequence[RunHead]) -> str:
+    """The study chosen in the sidebar; by default the one that was run last."""
+    newest_first = sorted(heads, key=lambda head: head.created, reverse=True)
+    studies = list(dict.fromkeys(head.study for head in newest_first))
+    return _chosen("Study", studies, STUDY_KEY)
+
+
+def the_task(comparison: Comparison) -> str | None:
+    """The task chosen in the sidebar; none where the mean over all tasks is meant."""
+    if len(comparison.tasks) == 1:
+        return comparison.tasks[0]
+    tasks = [*([EVERYTHING] if comparison.means else []), *comparison.tasks]
+    chosen = _chosen("Task", tasks, TASK_KEY)
+    return None if chosen == EVERYTHING else chosen
+
+
+def one_task(choice: Choice) -> str:
+    """The task chosen in the sidebar; where the mean over all is, one that is chosen on the page."""
+    if choice.task:
+        return choice.task
+    return str(st.selectbox("Task", choice.comparison.tasks, key="one task"))
+
+
+def the_evidence(store: RunStore, study: str) -> Evidence:
+    """Everything a comparison of the study rests on, read again only when the store changed."""
+    return _read(store, (study,))[0]
+
+
+def _read(store: RunStore, names: Sequence[str]) -> tuple[Evidence, Comparison]:
+    try:
+        return _gathered(str(store.root), tuple(names), _state(store))
+    except WorkbenchError as error:
+        st.error(plain(str(error)))
+        st.stop()
+
+
+def _names(study: str, heads: Sequence[RunHead]) -> tuple[str, ...]:
+    """The study, or its runs of the seeds that were chosen, where not all are."""
+    # A run can be chosen by itself only where a baseline of its seed is there.
+    paired = {head.group for head in heads if head.is_baseline and head.status == "done"}
+    fitting = [head for head in heads if head.group in paired]
+    seeds = sorted({head.seed for head in fitting})
+    if len(seeds) < 2:
+        return (study,)
+    if not set(st.session_state.get(SEEDS_KEY) or ()) & set(seeds):
+        st.session_state[SEEDS_KEY] = seeds
+    st.session_state[SEEDS_KEY] = [seed for seed in st.session_state[SEEDS_KEY] if seed in seeds]
+    chosen = st.sidebar.multiselect(
+        "Seeds", seeds, key=SEEDS_KEY, help="A seed is the number all chance in training comes from. None means all."
+    )
+    if not chosen or set(chosen) == set(seeds):
+        return (study,)
+    return tuple(head.id for head in fitting if head.seed in chosen)
+
+
+def _chosen(label: str, choices: list[str], key: str) -> str:
+    if st.session_state.get(key) not in choices:
+        st.session_state[key] = choices[0]
+    st.session_state[key] = st.session_state[key]
+    return str(st.sidebar.selectbox(label, choices, key=key))
+
+
+@contextmanager
+def _previewed(key: tuple[str, ...], preview: Preview | None, heads: Sequence[RunHead]) -> Iterator[None]:
+    """Show what the index knows until all is read, unless this person has seen all of it before."""
+    seen: set[tuple[str, ...]] = st.session_state.setdefault(READ_KEY, set())
+    place = st.empty()
+    if preview and key not in seen:
+        with place.container():
+            preview(heads)
+    yield
+    place.empty()
+    seen.add(key)
+
+
+@st.cache_resource(max_entries=4, ttl=HEADS_SECONDS, show_spinner="reading the store")
+def _heads(root: str, state: tuple[int, ...]) -> tuple[list[RunHead], list[str]]:
+    return RunIndex(RunStore(Path(root))).heads()
+
+
+@st.cache_resource(max_entries=8, show_spinner="judging the answers of this study, which is done once")
+def _gathered(root: str, names: tuple[str, ...], state: tuple[int, ...]) -> tuple[Evidence, Comparison]:
+    evidence = gather(RunStore(Path(root)), names)
+    return evidence, evidence.comparison()
+
+
+def _state(store: RunStore) -> tuple[int, ...]:
+    """Changes whenever a run or a campaign comes or goes."""
+    folders = (store.folder("here").parent, CampaignStore(store).root)
+    return tuple(folder.stat().st_mtime_ns if folder.is_dir() else 0 for folder in folders)

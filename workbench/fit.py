@@ -1,0 +1,53 @@
+"""Fit: what can be said of a recipe's steps from what their strategies declare, before anything is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Protocol
+
+from workbench.sketch import GRAPH
+
+NO_CONTROL = "no step learns from a teacher, so there is no control; leave it out"
+
+
+class Declares(Protocol):
+    """Whoever declares what a strategy serves and refuses: the strategy itself, or its entry in the catalogue."""
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """Which families it handles."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Which kinds of tasks it serves."""
+
+    @property
+    def refuses(self) -> tuple[str, ...]:
+        """Which traits an encoder must not have yet."""
+
+
+def misfit(step: Declares, traits: Collection[str], kind: str | None = None, family: str | None = None) -> str | None:
+    """Why a step cannot work on an encoder with these traits; a kind or family that is not known is not judged."""
+    if family is not None and family not in step.families:
+        return f"cannot handle family {family!r}; it handles {', '.join(step.families)}"
+    if kind is not None and kind not in step.kinds:
+        return f"cannot serve {kind} tasks; it serves {', '.join(step.kinds)}"
+    clash = sorted(set(traits) & set(step.refuses))
+    return f"cannot work on an encoder that is already {_spoken(clash[0])}; move it before that step" if clash else None
+
+
+def control_name(recipe: str) -> str:
+    """What the control of a recipe is called."""
+    return f"{recipe}-control"
+
+
+def control_clash(recipe: str, taken: Collection[str]) -> str | None:
+    """Why the control of a recipe cannot have its name."""
+    name = control_name(recipe)
+    if name not in taken:
+        return None
+    return f"recipe {name!r}: the name is needed for the control of {recipe!r}; choose another"
+
+
+def _spoken(trait: str) -> str:
+    return "turned into a runtime graph" if trait == GRAPH else trait
