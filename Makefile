@@ -28,7 +28,7 @@ benchmarks: $(STAMP)
 	$(BIN)/python tests/benchmarks/large_store.py
 
 dashboard: $(STAMP)
-	$(BIN)/workbench dashboard $(DASHBOARD_ARGS)
+	$(BIN)/workbench dashboard
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

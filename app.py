@@ -1,12 +1,12 @@
-"""The dashboard: kept studies to look at, from records alone."""
+"""The dashboard: kept studies to look at, and new ones to start."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from reports.pages import compare_two, overview, reports_page, run, try_it
+from reports.pages import compare_two, configurations, new_study, overview, reports_page, run, try_it
 
-st.set_page_config(page_title="Encoder workbench", page_icon=":material/compress:", layout="wide")
+st.set_page_config(page_title="Encoder workbench", layout="wide")
 st.navigation(
     [
         st.Page(overview.show, title="Overview", icon=":material/dashboard:", url_path="overview", default=True),
@@ -14,5 +14,7 @@ st.navigation(
         st.Page(compare_two.show, title="Compare two", icon=":material/compare_arrows:", url_path="compare_two"),
         st.Page(try_it.show, title="Try it", icon=":material/chat:", url_path="try_it"),
         st.Page(reports_page.show, title="Reports", icon=":material/description:", url_path="reports"),
+        st.Page(configurations.show, title="Configurations", icon=":material/layers:", url_path="configurations"),
+        st.Page(new_study.show, title="New study", icon=":material/add_circle:", url_path="new_study"),
     ]
 ).run()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from reports.wording import significant
 from workbench.line import Line
 from workbench.wish import DEFAULT_KEPT, MEGABYTE, Limit
 
@@ -28,8 +27,8 @@ def at_most(axis: str, lines: Sequence[Line]) -> Choices:
     values = sorted(delta.value / unit for line in lines if (delta := line.delta(axis)) and delta.value > 0)
     if len(values) < 2:
         return {}
-    steps = [f"{significant(step)} {name}" for step in _steps(values[0], values[-1])]
-    found: Choices = {words: Limit(axis=axis, amount=float(words.split()[0]) * unit) for words in steps}
+    steps = [float(f"{step:.3g}") for step in _steps(values[0], values[-1])]
+    found: Choices = {f"{step:g} {name}": Limit(axis=axis, amount=step * unit) for step in steps}
     return {**found, NO_LIMIT: None}
 
 

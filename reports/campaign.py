@@ -1,4 +1,4 @@
-"""A campaign as a table for the terminal and as a section of a Markdown page."""
+"""A campaign as a table for the terminal."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from reports.columns import Column
-from reports.markdown import bullets, markdown_table
 from reports.tables import plain_table
 from reports.wording import ABSENT, bare_megabytes, significant
 from workbench.campaign import Campaign, Entry
-from workbench.markdown_text import escaped
 from workbench.ratios import Ratio
 
 STYLES = {"faster": "green", "slower": "red", "unclear": "yellow"}
@@ -25,19 +23,6 @@ def campaign_table(campaign: Campaign) -> RenderableType:
         table.add_row(*(Text(column.cell(entry), style=style) for column in columns))
     remarks = [Text(remark, style="yellow") for remark in doubts(campaign)]
     return Group(table, Text(control(campaign)), *remarks)
-
-
-def campaign_section(campaign: Campaign) -> str:
-    """Write a campaign as a section of a Markdown page."""
-    columns = campaign_columns(campaign)
-    parts = [
-        f"## {escaped(heading(campaign))}",
-        markdown_table(columns, campaign.entries),
-        bullets([f"{column.heading}: {column.meaning}" for column in columns]),
-        escaped(control(campaign)),
-        bullets(doubts(campaign)),
-    ]
-    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def campaign_columns(campaign: Campaign) -> tuple[Column[Entry], ...]:

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from reports.figure import Figure, rows
-from reports.palette import GREY, SERIES
+from reports.palette import GREY, LIGHT_PAPER, SERIES
 from reports.wording import percent
 from workbench.prediction_records import Answer
 
@@ -50,14 +50,18 @@ def _bars(shares: Mapping[str, Mapping[str, float]], labels: Sequence[str]) -> a
     colours = [*SERIES[: len(labels)], GREY][: len(shown)]
     y = alt.Y("variant:N", title=None, sort=list(shares), axis=alt.Axis(labelLimit=240, ticks=False, domain=False))
     axis = alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1])
-    chart = alt.Chart(rows(segments)).encode(y=y)
-    bars = chart.mark_bar().encode(
-        x=alt.X("from:Q", title="probability", scale=alt.Scale(domain=[0, 1]), axis=axis),
-        x2="to:Q",
-        color=alt.Color("label:N", title=None, scale=alt.Scale(domain=shown, range=colours)),
-        tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("label:N"), alt.Tooltip("told:N", title="probability")],
+    bars = (
+        alt.Chart(rows(segments))
+        .mark_bar()
+        .encode(
+            y=y,
+            x=alt.X("from:Q", title="probability", scale=alt.Scale(domain=[0, 1]), axis=axis),
+            x2="to:Q",
+            color=alt.Color("label:N", title=None, scale=alt.Scale(domain=shown, range=colours)),
+            tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("label:N"), alt.Tooltip("told:N", title="probability")],
+        )
     )
-    written = chart.mark_text(color="#ffffff").encode(x=alt.X("middle:Q"), text="written:N")
+    written = alt.Chart(rows(segments)).mark_text(color=LIGHT_PAPER).encode(y=y, x="middle:Q", text="written:N")
     return alt.layer(bars, written).properties(width=WIDTH, height=BAR * len(shares))
 
 

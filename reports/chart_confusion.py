@@ -15,6 +15,8 @@ CELL, SMALL_CELL = 74, 30
 MOST_NUMBERS = 8
 # A darker cell needs white numbers.
 DARK_FROM = 0.55
+# The cells bring their own ground, so that they look alike on light and dark pages.
+PALE = "#e9f1f8"
 
 
 def confusion_figure(recipe: str, labels: Sequence[str], table: Sequence[Sequence[int]]) -> Figure:
@@ -52,7 +54,7 @@ def _chart(labels: Sequence[str], table: Sequence[Sequence[int]]) -> alt.LayerCh
             alt.Tooltip("of all:N", title="of the label's rows"),
         ],
     )
-    shades = alt.Scale(domain=[0, 1], range=[LIGHT_PAPER, BLUE])
+    shades = alt.Scale(domain=[0, 1], range=[PALE, BLUE], interpolate="rgb")
     cells = chart.mark_rect(stroke=GREY, strokeWidth=0.5).encode(
         color=alt.Color("share:Q", scale=shades, legend=None),
     )

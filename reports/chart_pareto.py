@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import altair as alt
@@ -63,7 +64,7 @@ def pareto_figure(comparison: Comparison, task: str | None = None, axes: Axes | 
         name=file_name("pareto", where, *(axes or ())),
         alt=f"{DRAWN[up].name.capitalize()} beside {DRAWN[across].name} of {len(drawn)} recipes on {where}; "
         f"{better} is better.",
-        caption=_caption(better, drawn),
+        caption=_caption(better, drawn, front_axes(drawn) or (across, up)),
         chart=_chart(drawn, comparison, task, (across, up)),
     )
 
@@ -74,8 +75,14 @@ def drawn_axis(lines: Sequence[Line]) -> str:
 
 
 def front_axes(drawn: Sequence[Line]) -> tuple[str, ...]:
-    """The axes that standings are told on: those that all drawn recipes were measured on."""
+    """The axes that standings are told on: quality, latency and disk, as far as all drawn recipes have them."""
     return tuple(axis for axis in FRONT_AXES if all(line.delta(axis) for line in drawn))
+
+
+def _better(drawn: Sequence[Line], axes: Axes) -> str:
+    """In which corner of the chart one would be."""
+    across, up = (_is_higher(drawn, axis) for axis in axes)
+    return f"{'up' if up else 'down'} and to the {'right' if across else 'left'}"
 
 
 def _is_higher(drawn: Sequence[Line], axis: str) -> bool:
@@ -83,8 +90,8 @@ def _is_higher(drawn: Sequence[Line], axis: str) -> bool:
     return any(delta.better == "higher" for line in drawn if (delta := line.delta(axis)))
 
 
-def _caption(better: str, drawn: Sequence[Line]) -> str:
-    of_all = ", ".join(front_axes(drawn))
+def _caption(better: str, drawn: Sequence[Line], told_on: Sequence[str]) -> str:
+    of_all = ", ".join(told_on)
     size = "; the larger the dot, the more memory the model takes" if _all_weighed(drawn) else ""
     return (
         f"{better.capitalize()} is better{size}. Front: nothing measured better in {of_all} at once; tied: something "
@@ -98,7 +105,7 @@ def _all_weighed(lines: Sequence[Line]) -> bool:
 
 
 def _chart(lines: Sequence[Line], comparison: Comparison, task: str | None, axes: Axes) -> alt.LayerChart:
-    standings, on_line = comparison.front(task, front_axes(lines)), comparison.front(task, axes)
+    standings, on_line = comparison.front(task, front_axes(lines) or axes), comparison.front(task, axes)
     points = [_point(line, axes, standings[line.recipe]) for line in lines]
     x = wide_axis("x:Q", DRAWN[axes[0]].title, *_span(points), room=ROOM, zero=False)
     y = alt.Y("y:Q", title=DRAWN[axes[1]].title, scale=alt.Scale(zero=False, padding=ROOM))
@@ -113,7 +120,7 @@ def _chart(lines: Sequence[Line], comparison: Comparison, task: str | None, axes
         whiskers.mark_rule(opacity=0.7).encode(x=alt.X("x_low:Q"), x2="x_high:Q", y=y),
         whiskers.mark_rule(opacity=0.7).encode(x=x, y=alt.Y("y_low:Q"), y2="y_high:Q"),
         _dots(points, x, y, weighed=_all_weighed(lines)),
-        *_labels(points, x, y),
+        *_labels(points, x, y, frontier, steps),
     ]
     return layered(*layers).properties(width=WIDTH, height=HEIGHT)
 
@@ -157,10 +164,11 @@ def _span(points: Sequence[Row]) -> tuple[float, float]:
 def _dots(points: list[Row], x: alt.X, y: alt.Y, weighed: bool) -> alt.Chart:
     named = list(STANDINGS)
     colours, shapes = [STANDINGS[name] for name in named], [STANDING_SHAPES[name] for name in named]
+    told = dict.fromkeys(field for point in points for field in point if field.startswith("told "))
     tooltip = [
         alt.Tooltip("recipe:N"),
         alt.Tooltip("standing:N"),
-        *(alt.Tooltip(f"{field}:N", title=field.removeprefix("told ")) for field in points[0] if " " in field),
+        *(alt.Tooltip(f"{field}:N", title=field.removeprefix("told ")) for field in told),
     ]
     dots: alt.Chart = (
         alt.Chart(rows(points))
@@ -182,7 +190,7 @@ def _size() -> alt.Size:
     return alt.Size("memory:Q", title="memory, MB", scale=alt.Scale(range=[50, 500], zero=True), legend=legend)
 
 
-def _labels(points: list[Row], x: alt.X, y: alt.Y) -> list[alt.Chart]:
+def _labels(points: list[Row], x: alt.X, y: alt.Y, frontier: Sequence[Row], steps: str) -> list[alt.Chart]:
     """The names of the dots, in a layer for each way of moving them aside."""
     scale = math.log if is_wide(*_span(points)) else float
     x_at = _pixels([[scale(point[field]) for field in ("x", "x_low", "x_high")] for point in points], WIDTH)
@@ -190,14 +198,23 @@ def _labels(points: list[Row], x: alt.X, y: alt.Y) -> list[alt.Chart]:
     spots = [(across[0], down[0]) for across, down in zip(x_at, y_at, strict=True)]
     level = [Box(low, y - 1, high, y + 1) for (_, low, high), (_, y) in zip(x_at, spots, strict=True)]
     upright = [Box(x - 1, high, x + 1, low) for (_, high, low), (x, _) in zip(y_at, spots, strict=True)]
+    broken = _step_boxes(sorted(spot for point, spot in zip(points, spots, strict=True) if point in frontier), steps)
     frame = Box(0, 0, WIDTH, HEIGHT)
-    places = label_places(spots, [point["recipe"] for point in points], frame, [*level, *upright])
+    places = label_places(spots, [point["recipe"] for point in points], frame, [*level, *upright, *broken])
     return [
         alt.Chart(rows([point for point, of_it in zip(points, places, strict=True) if of_it == place]))
         .mark_text(dx=place.dx, dy=place.dy, align=place.align)
         .encode(x=x, y=y, text="recipe:N")
         for place in dict.fromkeys(places)
     ]
+
+
+def _step_boxes(corners: Sequence[tuple[float, float]], steps: str) -> Iterator[Box]:
+    """The broken line as thin boxes."""
+    for (left, before), (right, after) in pairwise(corners):
+        height, turn = (before, right) if steps == "step-after" else (after, left)
+        yield Box(left, height - 1, right, height + 1)
+        yield Box(turn - 1, min(before, after), turn + 1, max(before, after))
 
 
 def _pixels(triples: Sequence[Sequence[float]], length: float) -> list[list[float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from reports.blocks import Block, Bullets, Cell, Fold, Heading, Section, Table, Words
+from reports.blocks import Badge, Block, Bullets, Cell, Fold, Heading, Section, Table, Words
 from reports.comparison_cells import (
     agreement_cell,
     badge,
@@ -22,10 +22,11 @@ from workbench.recipe import BASELINE
 
 
 def recipe_cell(line: Line) -> Cell:
-    """The recipe, the runtime it runs in, and whose control it is."""
+    """The recipe, whether it failed, the runtime it runs in, and whose control it is."""
     remarks = [line.runtime] if line.runtime and line.task != ALL_TASKS else []
     remarks += [f"control of {line.control_of}"] if line.control_of else []
-    return Cell(line.recipe, ", ".join(remarks))
+    word = "some failed" if line.runs else "failed"
+    return Cell(line.recipe, ", ".join(remarks), Badge(word, "bad") if line.failures else None)
 
 
 # What a column is called, what it means, and how a line fills it.

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from reports.blocks import Block, Bullets, Code, Figures, Fold, Heading, Headline, Section, Table, Words
 from reports.figure import Figure
-from reports.markdown import bullets
 from reports.story import story, summary_of, title_of
 from workbench.dossier import Dossier
 from workbench.markdown_text import escaped, fenced, table_row
@@ -51,7 +50,7 @@ class MarkdownBlocks:
 
     def bullets(self, block: Bullets) -> str:
         """Show a list."""
-        return self._titled(block.title, bullets(block.sentences))
+        return self._titled(block.title, "\n".join(f"- {escaped(sentence)}" for sentence in block.sentences))
 
     def table(self, block: Table) -> str:
         """Show a table."""

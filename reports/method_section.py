@@ -38,9 +38,9 @@ SPEED = (
     "The baseline is entered twice. Where it differs from itself, or is less sure of itself than "
     f"±{CONTROL_WITHIN:.0%}, only what exceeds that noise counts as a difference.",
     f"Rounds in which the machine lost more than {STEAL_AT_MOST:.0%} of its time to others outside, or other programs "
-    f"used more than {OTHERS_AT_MOST:g} cores, are run again as long as there is time.",
-    "The answers of timed calls are compared with those that were judged; a variant that answers otherwise beyond "
-    "rounding gets no verdict on speed.",
+    f"used more than {OTHERS_AT_MOST:g} cores, are run again as far as spare rounds allow.",
+    "The answers of timed calls are compared with those that were judged; of a variant that answers otherwise "
+    "beyond rounding the speed is called unclear.",
 )
 SIZE = (
     "Memory: a fresh process imports the libraries, then opens the model, answers once, then many times. The highest "

@@ -33,7 +33,7 @@ def size_section(dossier: Dossier) -> Section:
     for place, task in enumerate(tasks):
         drawn = tuple(_sizes(dossier.comparison.of_task(task), runs))
         # A head is all that differs from task to task.
-        blocks += [Fold(f"The same on {task}", drawn)] if place else drawn
+        blocks += [Fold(f"The same on {task}", drawn)] if place else [Heading(f"Size on {task}"), *drawn]
     blocks += [block for campaign in dossier.campaigns for block in _memory(campaign)]
     if not any(_was_weighed(campaign) for campaign in dossier.campaigns):
         blocks.append(Words("No memory was measured."))

@@ -21,17 +21,27 @@ NOTHING_TIMED = (
 
 def speed_section(dossier: Dossier) -> Section:
     """Show every campaign that the comparison rests on."""
-    blocks = [block for campaign in dossier.campaigns for block in _campaign(campaign, dossier.spreads)]
+    by_task: dict[str, list[Campaign]] = {}
+    for campaign in dossier.campaigns:
+        by_task.setdefault(campaign.task, []).append(campaign)
+    blocks = [block for task, held in by_task.items() for block in _task(task, held, dossier.spreads)]
     return Section("Speed", "speed", tuple(blocks or [Words(NOTHING_TIMED)]))
 
 
-def _campaign(campaign: Campaign, spreads: Sequence[Spread]) -> Iterator[Block]:
-    yield Heading(sentence(heading(campaign)).removesuffix("."))
-    figure = latency_figure(campaign.task, spreads)
+def _task(task: str, campaigns: Sequence[Campaign], spreads: Sequence[Spread]) -> Iterator[Block]:
+    """The chart of all calls on a task, then what each campaign came to."""
+    yield Heading(f"Single calls on {task}")
+    figure = latency_figure(task, spreads)
     if figure:
         yield one_figure(figure)
     else:
-        yield Words("There is no chart of single calls, because none were kept.")
+        yield Words(f"There is no chart of single calls on {task}, because none were kept.")
+    for campaign in campaigns:
+        yield from _campaign(campaign)
+
+
+def _campaign(campaign: Campaign) -> Iterator[Block]:
+    yield Heading(sentence(heading(campaign)).removesuffix("."))
     yield campaign_entries(campaign)
     yield Words(sentence(control(campaign)))
     told = [

@@ -86,6 +86,15 @@ def _speed_row(speed: Speed) -> tuple[Cell, ...]:
 def _counted_row(delta: Delta) -> tuple[Cell, ...]:
     told = megabytes if delta.unit == "bytes" else millions
     word = badge(delta, COUNTED_WORDS[delta.metric])
-    times = f"{delta.times:.2f} times less" if delta.times is not None else ABSENT
-    values = (told(delta.base), told(delta.value), times, "counted" if delta.within == 0 else "within 5 %")
+    known = "exact" if not delta.within else f"known within {100 * delta.within:g} %"
+    values = (told(delta.base), told(delta.value), _spoken_times(delta.times), known)
     return (Cell(NAMES[delta.metric]), *map(Cell, values), Cell("", badge=word))
+
+
+def _spoken_times(times: float | None) -> str:
+    """How many times less the second has than the first, or more."""
+    if not times:
+        return ABSENT
+    if round(times, 2) == 1:
+        return "the same"
+    return f"{times:.2f} times less" if times > 1 else f"{1 / times:.2f} times more"

@@ -22,6 +22,17 @@ from workbench.tasks.task import Row
 from workbench.timings import Timings
 from workbench.wish import Wish
 
+# Words that would be markup, scripts, templates or formulas if anybody took them for it.
+HOSTILE_TASK = "<script>alert(1)</script> | `{{ 7*7 }}` {% raw %}"
+HOSTILE_LABELS = ("=cmd|' /C calc'!A0", "</script><b onclick=x>")
+HOSTILE_TEXTS = (
+    "</script><script>alert('text')</script>",
+    "<!-- <script> never closed",
+    "@SUM(1+1)*cmd | pipe `code` [link](http://example.org) ![x](y)",
+    "a\u2028line\u2029apart {{ config }} {% for %} <img src=x onerror=alert(1)>",
+)
+HOSTILE_MESSAGE = '<img src="http://example.org/x.png"> & [red]no[/red] room | `here`'
+
 STUDY_FILE = "name: s\ntasks: [reviews]   # kept word for word\n"
 
 
@@ -77,16 +88,22 @@ def keep_versions(
     given = {f"r{row}": text for row, text in zip(changed, texts, strict=False)}
     kept_rows = tuple(Row(row.id, (given.get(row.id, row.texts[0]),), row.label) for row in rows)
     keep_rows(store.rows_file(f"rows-{slug}"), {"test": kept_rows})
-    return [_keep(store, version, f"{slug}-{version.recipe}-s0", task, labels, changes) for version in versions]
+    return [
+        _keep(
+            store,
+            version,
+            f"{slug}-{version.recipe}-s0",
+            labels,
+            {"task": task, "created": f"2026-01-01T00:00:{place:02}.000+00:00", **changes},
+        )
+        for place, version in enumerate(versions)
+    ]
 
 
-def _keep(
-    store: RunStore, version: Version, run_id: str, task: str, labels: tuple[str, ...], changes: dict[str, Any]
-) -> Run:
+def _keep(store: RunStore, version: Version, run_id: str, labels: tuple[str, ...], changes: dict[str, Any]) -> Run:
     ours, base = answers(320 - version.broken, version.mended, version.broken, 80 - version.mended)
     slug = run_id.partition("-")[0]
     facts: dict[str, Any] = {
-        "task": task,
         "recipe": {"name": version.recipe, "steps": [{"use": use} for use in version.steps], **version.more},
         "data": {
             "source": "files",
@@ -102,7 +119,7 @@ def _keep(
         ],
     }
     given = base if version.recipe == "baseline" else ours
-    return keep_run(store, a_run(run_id, version.recipe, **{**facts, **changes}), given)
+    return keep_run(store, Run.model_validate({**a_run(run_id).model_dump(), **facts, **changes}), given)
 
 
 def _measured(version: Version) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from workbench.logbook import Logbook
 from workbench.measuring import Measuring
 from workbench.progress import Reporter
 from workbench.recipe import BASELINE
+from workbench.run import Run
 from workbench.store import RunStore
 from workbench.study import CAMPAIGN_PROBES
 from workbench.summary import entry_of
@@ -53,15 +55,10 @@ def hold_campaign(
             weighing = weigh_all(contest.field, settled, scratch, progress, started.memory)
         log = coordinator.time_all() if "latency" in probes else coordinator.log
     timings = log.timings()
-    baseline, cost = contest.baseline, watch.cost()
     campaign = Campaign(
-        id=f"{baseline.run.task}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(3).hex()}",
+        **_facts_of(contest.baseline.run),
         created=now(),
         command=command,
-        task=baseline.run.task,
-        seed=baseline.run.seed,
-        rows=baseline.run.data.fingerprint,
-        baseline=BASELINE,
         environment=environment,
         settings=settled,
         entries=tuple(
@@ -71,10 +68,22 @@ def hold_campaign(
         rounds=tuple(log.rounds),
         mean_tokens=_mean_tokens(log),
         raw_kept=True,
-        cost=cost,
+        cost=watch.cost(),
         remarks=(*weighing.remarks, *_remarks(log)),
     )
     return CampaignStore(store).keep(campaign, timings)
+
+
+def _facts_of(baseline: Run) -> dict[str, Any]:
+    """What a campaign shares with its baseline, and a name of its own."""
+    moment = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    return {
+        "id": f"{baseline.task}-{moment}-{os.urandom(3).hex()}",
+        "task": baseline.task,
+        "seed": baseline.seed,
+        "rows": baseline.data.fingerprint,
+        "baseline": BASELINE,
+    }
 
 
 def _mean_tokens(log: Logbook) -> float | None:

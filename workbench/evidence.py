@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 
 from workbench.campaign import Campaign
 from workbench.campaign_store import CampaignStore
@@ -13,6 +14,7 @@ from workbench.compare import Comparison, current_runs, pairs_of
 from workbench.environment import Environment
 from workbench.errors import StoreError, UnknownNameError, UsageError
 from workbench.judged import Judged, judged_once
+from workbench.predictions import read_predictions
 from workbench.run import Run
 from workbench.run_index import RunHead, RunIndex
 from workbench.store import RunStore
@@ -111,9 +113,11 @@ def _on_other_rows(runs: Sequence[Run], current: Sequence[Run]) -> list[str]:
 
 def _judged(runs: Sequence[Run], store: RunStore) -> tuple[dict[tuple[str, str], Judged], list[str]]:
     found, remarks = {}, []
+    # Baselines come up again with every recipe; the rest is read once and may be forgotten.
+    read = lru_cache(maxsize=2 * len({run.seed for run in runs}))(read_predictions)
     for key, pairs in pairs_of(runs).items():
         try:
-            found[key] = judged_once(pairs, store)
+            found[key] = judged_once(pairs, store, read)
         except (StoreError, UnknownNameError) as error:
             remarks.append(f"{key[0]} {key[1]}: no interval: {error}")
     return found, remarks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 from workbench.errors import StoreError
 from workbench.files import hash_of, write_text_whole
 from workbench.judging import Judgement, SeedPair, judge
-from workbench.predictions import read_predictions
+from workbench.predictions import Predictions, read_predictions
 from workbench.run import Run
 from workbench.statistics import Verdict, interval_of
 from workbench.store import PREDICTIONS, RunStore
@@ -86,15 +86,22 @@ class Judged(BaseModel):
         return self.largest_share is not None and share <= self.largest_share
 
 
-def judged_once(pairs: Sequence[tuple[Run, Run]], store: RunStore) -> Judged:
-    """Judge runs beside their baselines, or read back what was judged before of the same answers."""
+def judged_once(
+    pairs: Sequence[tuple[Run, Run]],
+    store: RunStore,
+    read: Callable[[Path], list[Predictions]] = read_predictions,
+) -> Judged:
+    """Judge runs beside their baselines, or read back what was judged before of the same answers.
+
+    Who judges many recipes beside the same baselines may give a ``read`` that remembers.
+    """
     files = [(_answers_of(run, store), _answers_of(base, store)) for run, base in pairs]
     metric = pairs[0][0].metrics[0]
     kept = store.judged_file(hash_of([METHOD, metric, [[_state(path) for path in pair] for pair in files]]))
     with contextlib.suppress(OSError, ValidationError):
         return Judged.model_validate_json(kept.read_bytes())
     seeds = [
-        SeedPair(run.seed, read_predictions(ours), read_predictions(base))
+        SeedPair(run.seed, read(ours), read(base))
         for (run, _), (ours, base) in zip(pairs, files, strict=True)
     ]
     try:

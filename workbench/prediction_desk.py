@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -43,12 +44,14 @@ class PredictionDesk:
         self._patience = patience
         self._turn = threading.Lock()
         self._room = TemporaryDirectory(prefix="workbench-desk-", ignore_cleanup_errors=True)
-        self._process: WorkerProcess | None = None
+        # The one process, or none.
+        self._seat: list[WorkerProcess] = []
+        weakref.finalize(self, _clear, self._seat)
 
     @property
     def pid(self) -> int | None:
         """The id of the process that was asked last; absent while there is none."""
-        return self._process.pid if self._process else None
+        return self._seat[0].pid if self._seat else None
 
     def ask(self, artifacts: Mapping[str, Path], texts: tuple[str, ...]) -> DeskReply:
         """Ask encoders, by name, about one text or pair; what one of them cannot answer harms no other."""
@@ -61,42 +64,42 @@ class PredictionDesk:
                     answers[name] = self._answer(name, artifact, texts)
                 except WorkerError as error:
                     faults[name] = str(error)
-                    self._end()
+                    _clear(self._seat)
         return DeskReply(answers=answers, faults=faults, remark=remark)
 
     def close(self) -> None:
         """End the process; the next question starts another."""
         with self._turn:
-            self._end()
+            _clear(self._seat)
 
     def _answer(self, name: str, artifact: Path, texts: tuple[str, ...]) -> Answer:
-        if self._process is None:
+        if not self._seat:
             errors = Path(self._room.name) / "errors.txt"
-            self._process = WorkerProcess(self._command, errors, environment_for(THREADS), self._patience, CALLED)
+            self._seat.append(WorkerProcess(self._command, errors, environment_for(THREADS), self._patience, CALLED))
         try:
-            told = self._process.ask("predict", artifacts={name: str(artifact.resolve())}, texts=[texts])
+            told = self._seat[0].ask("predict", artifacts={name: str(artifact.resolve())}, texts=[texts])
             (answered,) = PredictionAnswer.model_validate(told).answered
             return answered.answers[name]
         except (ValidationError, ValueError, KeyError) as error:
             raise WorkerError(f"{CALLED} answered nonsense ({first_line(error)})") from None
         except BaseException:
             # What was asked is still to be answered, and would be taken for the answer to the next question.
-            self._end()
+            _clear(self._seat)
             raise
 
     def _last_words(self) -> str | None:
         """Let a process go that died since it was asked, and tell how it died."""
-        if self._process is None or mark_of(self._process.pid):
+        if not self._seat or mark_of(self._seat[0].pid):
             return None
         said = None
         try:
-            self._process.answer()
+            self._seat[0].answer()
         except WorkerError as error:
             said = str(error)
-        self._end()
+        _clear(self._seat)
         return said
 
-    def _end(self) -> None:
-        if self._process:
-            self._process.end()
-        self._process = None
+
+def _clear(seat: list[WorkerProcess]) -> None:
+    while seat:
+        seat.pop().end()

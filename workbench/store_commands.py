@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from workbench.leftovers import Sort
     from workbench.removal import Removal
 
-RunsArgument = Annotated[
-    list[str], typer.Argument(help="Runs, by id or an unambiguous beginning.", metavar="RUN")
-]
+RunsArgument = Annotated[list[str], typer.Argument(help="Runs, by id or an unambiguous beginning.", metavar="RUN")]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do it without asking.")]
 # What a person can take in at once.
 MOST_LINES = 40

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
 import streamlit as st
 
@@ -22,10 +23,12 @@ STORE_KEY = "store folder"
 STUDY_KEY = "study"
 TASK_KEY = "task"
 SEEDS_KEY = "seeds"
+ONE_TASK_KEY = "one task"
 READ_KEY = "studies read"
 EVERYTHING = "mean over all tasks"
 # A record that was changed by hand is noticed after so many seconds; new ones are at once.
 HEADS_SECONDS = 30.0
+T = TypeVar("T")
 Preview = Callable[[Sequence[RunHead]], None]
 
 
@@ -88,7 +91,7 @@ def the_study(heads: Sequence[RunHead]) -> str:
     """The study chosen in the sidebar; by default the one that was run last."""
     newest_first = sorted(heads, key=lambda head: head.created, reverse=True)
     studies = list(dict.fromkeys(head.study for head in newest_first))
-    return _chosen("Study", studies, STUDY_KEY)
+    return kept_choice(st.sidebar, "Study", studies, STUDY_KEY)
 
 
 def the_task(comparison: Comparison) -> str | None:
@@ -96,7 +99,7 @@ def the_task(comparison: Comparison) -> str | None:
     if len(comparison.tasks) == 1:
         return comparison.tasks[0]
     tasks = [*([EVERYTHING] if comparison.means else []), *comparison.tasks]
-    chosen = _chosen("Task", tasks, TASK_KEY)
+    chosen = kept_choice(st.sidebar, "Task", tasks, TASK_KEY)
     return None if chosen == EVERYTHING else chosen
 
 
@@ -104,7 +107,19 @@ def one_task(choice: Choice) -> str:
     """The task chosen in the sidebar; where the mean over all is, one that is chosen on the page."""
     if choice.task:
         return choice.task
-    return str(st.selectbox("Task", choice.comparison.tasks, key="one task"))
+    return kept_choice(st, "Task", choice.comparison.tasks, ONE_TASK_KEY)
+
+
+def kept_choice(place: Any, label: str, choices: Sequence[T], key: str, default: T | None = None) -> T:
+    """What is chosen from a list, as long as it can be; at first the default, or the first.
+
+    Streamlit forgets the value of a field that a page does not draw, unless it is set anew.
+    """
+    kept = st.session_state.get(key)
+    if kept not in choices:
+        kept = default if default in choices else choices[0]
+    st.session_state[key] = kept
+    return cast(T, place.selectbox(label, choices, key=key))
 
 
 def the_evidence(store: RunStore, study: str) -> Evidence:
@@ -137,13 +152,6 @@ def _names(study: str, heads: Sequence[RunHead]) -> tuple[str, ...]:
     if not chosen or set(chosen) == set(seeds):
         return (study,)
     return tuple(head.id for head in fitting if head.seed in chosen)
-
-
-def _chosen(label: str, choices: list[str], key: str) -> str:
-    if st.session_state.get(key) not in choices:
-        st.session_state[key] = choices[0]
-    st.session_state[key] = st.session_state[key]
-    return str(st.sidebar.selectbox(label, choices, key=key))
 
 
 @contextmanager

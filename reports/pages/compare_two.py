@@ -13,18 +13,17 @@ import streamlit as st
 from reports.blocks import Bullets
 from reports.chart_confusion import confusion_figure
 from reports.chart_flips import MEANINGS, flips_figure
-from reports.pages.choosing import Choice, one_task, the_choice
+from reports.pages.choosing import Choice, kept_choice, one_task, the_choice
 from reports.pages.drawing import draw
 from reports.pages.laid_out import lay_out
-from reports.pages.limits import kept_limits
 from reports.pages.plain_words import plain
+from reports.pages.recommended import recommended_recipe
 from reports.versus_words import quality_words, versus_table
 from reports.wording import counted, sentence
 from workbench.damage import Damage, FlippedRow, LabelDamage
 from workbench.evidence import Evidence
 from workbench.line import Line
 from workbench.recipe import BASELINE
-from workbench.recommend import recommend
 from workbench.store import RunStore
 from workbench.versus import Versus, versus
 
@@ -56,27 +55,12 @@ def show() -> None:
 def _chosen_two(choice: Choice, task: str, done: Sequence[Line]) -> tuple[str, str]:
     names = [line.recipe for line in done]
     left, right = st.columns(2)
-    first = _kept_choice(left, "This one", names, FIRST_KEY, BASELINE if BASELINE in names else names[0])
+    first = kept_choice(left, "The first", names, FIRST_KEY, BASELINE)
     others = [name for name in names if name != first]
-    second = _kept_choice(right, "beside this one", others, SECOND_KEY, _recommended(choice, task))
+    second = kept_choice(
+        right, "The second, judged beside it", others, SECOND_KEY, recommended_recipe(choice.comparison, task)
+    )
     return first, second
-
-
-def _kept_choice(place: Any, label: str, choices: list[str], key: str, default: str | None) -> str:
-    if st.session_state.get(key) not in choices:
-        st.session_state[key] = default if default in choices else choices[0]
-    st.session_state[key] = st.session_state[key]
-    return str(place.selectbox(label, choices, key=key))
-
-
-def _recommended(choice: Choice, task: str) -> str | None:
-    """What the limits of the overview recommend, or what comes nearest to them."""
-    lines = choice.comparison.of_task(task)
-    if not any(line.quality for line in lines):
-        return None
-    found = recommend(choice.comparison, kept_limits(lines), task)
-    chosen = found.pick or found.nearest
-    return chosen.recipe if chosen else None
 
 
 def _versus(choice: Choice, task: str, first: str, second: str) -> Versus:
@@ -111,7 +95,7 @@ def _labels(found: Versus, damage: Damage) -> None:
         hide_index=True,
         column_config={"change, points": st.column_config.NumberColumn(format="%+.1f")},
     )
-    with st.expander("Which label is taken for which"):
+    with st.expander("Which label is taken for which", expanded=True):
         left, right = st.columns(2)
         with left:
             draw(confusion_figure(found.first, damage.labels, damage.base_confusion))
@@ -182,19 +166,19 @@ def _flip_row(found: Versus, flip: FlippedRow) -> dict[str, Any]:
         "text": _text(flip),
         "true label": flip.label,
         found.first: flip.base,
-        f"{found.first}, sure": max(flip.base_probabilities),
+        f"{found.first}, % sure": 100 * max(flip.base_probabilities),
         found.second: flip.ours,
-        f"{found.second}, sure": max(flip.our_probabilities),
+        f"{found.second}, % sure": 100 * max(flip.our_probabilities),
         "went": flip.direction,
-        "seed": flip.seed,
+        **({"seed": flip.seed} if len(found.seeds) > 1 else {}),
     }
 
 
 def _flip_columns(found: Versus) -> dict[str, Any]:
-    sure = st.column_config.NumberColumn(format="percent", help="The probability it gives to its own answer")
+    sure = st.column_config.NumberColumn(format="%.1f", help="The probability that it gives to its own answer")
     return {
         "text": st.column_config.TextColumn(width="large"),
-        **{f"{name}, sure": sure for name in (found.first, found.second)},
+        **{f"{name}, % sure": sure for name in (found.first, found.second)},
     }
 
 

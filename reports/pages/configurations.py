@@ -56,7 +56,8 @@ def _text_length(named: Mapping[str, Architecture]) -> int:
 def _show_table(named: Mapping[str, Architecture], tokens: int) -> None:
     st.subheader("Side by side")
     frame = _readable(architecture_frame(named, tokens))
-    columns = {column: st.column_config.NumberColumn(format="%.1f") for column in frame if frame[column].dtype == float}
+    amounts = [str(column) for column in frame if frame[column].dtype == float]
+    columns = {column: st.column_config.NumberColumn(format="%.1f") for column in amounts}
     st.dataframe(frame, hide_index=True, column_config=columns, placeholder=ABSENT)
     first, *others = named
     if others:

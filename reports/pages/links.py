@@ -11,5 +11,10 @@ def link_to(address: str, title: str, icon: str | None = None) -> None:
     st.page_link(st.Page(_nothing, title=title, url_path=address), label=title, icon=icon)
 
 
+def go_to(address: str) -> None:
+    """Open another page of the dashboard at once."""
+    st.switch_page(st.Page(_nothing, url_path=address))
+
+
 def _nothing() -> None:
     """Never shown."""

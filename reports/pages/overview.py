@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from reports.blocks import Bullets
+from reports.blocks import Bullets, Fold
 from reports.chart_pareto import drawn_axis, pareto_figure
 from reports.number_table import COLUMNS, head_rows, number_rows
 from reports.pages.choosing import Choice, the_choice
@@ -18,7 +18,7 @@ from reports.pages.limits import choose_limits
 from reports.pages.links import link_to
 from reports.pages.plain_words import plain
 from reports.pages.recommended import show_recommendation
-from reports.wording import ABSENT, counted, sentence
+from reports.wording import ABSENT, counted, ended, sentence
 from workbench.line import AXES, Line
 from workbench.recipe import BASELINE
 from workbench.recommend import recommend
@@ -79,7 +79,9 @@ def _answer(choice: Choice, lines: Sequence[Line]) -> None:
         wish = choose_limits(lines)
     with right:
         st.subheader("What to ship")
-        show_recommendation(recommend(choice.comparison, wish, choice.task))
+        found = recommend(choice.comparison, wish, choice.task)
+        chosen = found.pick or found.nearest
+        show_recommendation(found, next((line for line in lines if chosen and line.recipe == chosen.recipe), None))
 
 
 def _chart(choice: Choice, lines: Sequence[Line]) -> None:
@@ -139,8 +141,15 @@ def _columns() -> dict[str, Any]:
 def _remarks(choice: Choice, lines: Sequence[Line]) -> None:
     failures = [f"{line.recipe} failed: {message}" for line in lines for message in line.failures]
     of_lines = [f"{line.recipe}: {caveat}" for line in lines for caveat in line.caveats]
-    groups = {"Failed": failures, "Of the whole": choice.comparison.caveats, "Of single recipes": of_lines}
-    shown = [Bullets(title, tuple(map(sentence, dict.fromkeys(found)))) for title, found in groups.items() if found]
-    if shown:
-        st.subheader("To bear in mind")
-        lay_out(shown)
+    groups = {"Failed": failures, "Of the whole": choice.comparison.caveats}
+    shown = [_bullets(title, found) for title, found in groups.items() if found]
+    if not shown and not of_lines:
+        return
+    st.subheader("To bear in mind")
+    lay_out(shown)
+    if of_lines:
+        lay_out([Fold(f"Of single recipes ({len(of_lines)})", (_bullets("", of_lines),))])
+
+
+def _bullets(title: str, sentences: Iterable[str]) -> Bullets:
+    return Bullets(title, tuple(map(ended, dict.fromkeys(sentences))))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from reports.pages.choosing import Choice, the_choice
-from reports.pages.limits import choose_limits
+from reports.pages.limits import GOALS, choose_limits
 from reports.pages.plain_words import plain
 from reports.wording import counted, sentence
 from reports.writing import report_files, write_report
@@ -17,6 +17,7 @@ from workbench.clock import now
 from workbench.dossier import Dossier, gather_dossier
 from workbench.errors import UsageError, WorkbenchError
 from workbench.names import NAME_RULE
+from workbench.sizes import spoken_size
 from workbench.wish import Wish
 
 MADE_KEY = "report made"
@@ -49,10 +50,11 @@ def show() -> None:
 def _asked(choice: Choice, wish: Wish) -> str:
     limits = "; ".join(limit.words() for limit in wish.limits) or "no limits"
     seeds = sorted({run.seed for run in choice.evidence.runs})
-    several = len(choice.comparison.tasks) > 1
+    tasks = choice.comparison.tasks
+    where = f"task {tasks[0]}" if len(tasks) == 1 else f"all tasks ({', '.join(tasks)})"
+    with_seeds = f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))}"
     return sentence(
-        f"study {choice.study}, {'all its tasks' if several else f'task {choice.comparison.tasks[0]}'}, "
-        f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))}: the best {wish.optimise} with {limits}"
+        f"study {choice.study}, {where}, {with_seeds}; asked for: the best {GOALS[wish.optimise]}, with {limits}"
     )
 
 
@@ -72,16 +74,16 @@ def _make(choice: Choice, wish: Wish, key: tuple[str, ...]) -> None:
 
 def _hand_over(choice: Choice, dossier: Dossier, files: Mapping[str, bytes]) -> None:
     name = dossier.study
-    zipped = _zipped({path: content for path, content in files.items() if path == MARKDOWN or path.endswith(".svg")})
+    packed = zipped({path: content for path, content in files.items() if path == MARKDOWN or path.endswith(".svg")})
     offers = (
         ("One HTML page", files[PAGE], f"{name}.html", "text/html", "Works offline and can be mailed"),
-        ("Markdown and charts", zipped, f"{name}-markdown.zip", "application/zip", "For a repository or a wiki"),
+        ("Markdown and charts", packed, f"{name}-markdown.zip", "application/zip", "For a repository or a wiki"),
         ("The table as CSV", files[TABLE], f"{name}.csv", "text/csv", "Every number in full, for a spreadsheet"),
         ("All of it as JSON", files[ALL_NUMBERS], f"{name}.json", "application/json", "Everything, for programs"),
     )
     for place, (label, content, file, mime, told) in zip(st.columns(len(offers)), offers, strict=True):
         place.download_button(label, content, file, mime, on_click="ignore", width="stretch")
-        place.caption(f"{told} ({len(content) / 1e6:.1f} MB)")
+        place.caption(f"{told} ({spoken_size(len(content))})")
     st.markdown("Or keep it in the store:")
     folder = st.text_input("Folder below reports/ of the store", key=FOLDER_KEY)
     if st.button("Write it there"):
@@ -100,7 +102,8 @@ def _write(choice: Choice, dossier: Dossier, folder: str) -> None:
     st.code(str(written[0].resolve()), language=None)
 
 
-def _zipped(files: Mapping[str, bytes]) -> bytes:
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    """Files by their path, packed into one archive."""
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, content in files.items():

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import streamlit as st
 
 from reports.blocks import Block, Figures, Heading, Words, texts
 from reports.chart_waterfall import waterfall_figures
-from reports.pages.choosing import Choice, one_task, the_choice
+from reports.pages.choosing import Choice, kept_choice, one_task, the_choice
 from reports.pages.laid_out import lay_out
 from reports.pages.plain_words import plain
+from reports.pages.recommended import recommended_recipe
 from reports.provenance_section import caveat_section, environment_section
 from reports.recipe_section import STEPS_CAPTION
 from reports.size_section import size_section
@@ -68,9 +69,9 @@ def _chosen_run(choice: Choice) -> Run | None:
     heads = [head for head in choice.heads if head.task == task]
     left, right = st.columns(2)
     recipes = list(dict.fromkeys(head.recipe for head in heads))
-    recipe = _kept_choice(left, "Recipe", recipes, RECIPE_KEY)
+    recipe = kept_choice(left, "Recipe", recipes, RECIPE_KEY, recommended_recipe(choice.comparison, task))
     fitting = [head for head in heads if head.recipe == recipe]
-    seed = _kept_choice(right, "Seed", sorted({head.seed for head in fitting}), SEED_KEY)
+    seed = kept_choice(right, "Seed", sorted({head.seed for head in fitting}), SEED_KEY)
     newest_first = [head for head in reversed(fitting) if head.seed == seed]
     head = newest_first[0]
     if len(newest_first) > 1:
@@ -82,20 +83,13 @@ def _chosen_run(choice: Choice) -> Run | None:
         return None
 
 
-def _kept_choice(place: Any, label: str, choices: Sequence[Any], key: str) -> Any:
-    """A choice that stays while a person walks from page to page, as long as it can be chosen."""
-    if st.session_state.get(key) not in choices:
-        st.session_state[key] = choices[0]
-    st.session_state[key] = st.session_state[key]
-    return place.selectbox(label, choices, key=key)
-
-
 def _spoken_head(head: RunHead) -> str:
     return f"{head.created[:16].replace('T', ' ')}, {head.status}"
 
 
 def _head(run: Run) -> None:
     st.code(run.id, language=None)
+    st.caption(plain(" · ".join(_origins(run))))
     if run.failure:
         st.error(plain(f"Failed {STAGES[run.failure.stage]}: {sentence(run.failure.message)}"))
     if run.recipe.when:
@@ -106,11 +100,21 @@ def _head(run: Run) -> None:
         "on disk": megabytes(_measured(run, "disk")),
         "parameters": millions(_measured(run, "parameters")),
         "its steps took": duration(sum(step.cost.wall_seconds for step in run.steps)) if run.steps else ABSENT,
-        "made": run.created[:10],
     }
     known = {name: value for name, value in facts.items() if value != ABSENT}
-    for place, (name, value) in zip(st.columns(len(known)), known.items(), strict=True):
+    for place, (name, value) in zip(st.columns(len(known) or 1), known.items(), strict=False):
         place.metric(plain(name), value)
+
+
+def _origins(run: Run) -> Iterator[str]:
+    yield f"made {run.created[:16].replace('T', ' ')} UTC"
+    if run.base:
+        yield f"from {run.base.name}"
+    if run.artifact:
+        yield f"runs in {run.artifact.runtime}"
+        yield "opens with stock transformers" if run.artifact.portable else "opens with the workbench"
+    if run.imported:
+        yield f"imported from {run.imported.source}"
 
 
 def _steps(run: Run, found: Dossier) -> Iterator[Block]:
@@ -118,7 +122,7 @@ def _steps(run: Run, found: Dossier) -> Iterator[Block]:
         yield Words("The baseline: nothing is done to the base.")
         return
     rows = [
-        (f"{number}. {step.use}", _spoken(step.options), _spoken(step.detail), duration(step.cost.wall_seconds))
+        (f"{number}. {step.use}", _spoken(step.options), _spoken(step.detail), _unbroken(step.cost.wall_seconds))
         for number, step in enumerate(run.steps, 1)
     ]
     rows += [
@@ -136,9 +140,24 @@ def _steps(run: Run, found: Dossier) -> Iterator[Block]:
 
 def _spoken(facts: Mapping[str, Any]) -> str:
     """Options or details on one line; what was left open is left out."""
-    told = [f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in facts.items() if value is not None]
-    line = ", ".join(told).replace('"', "")
+    told = [f"{name} {_brief(value)}" for name, value in facts.items() if value is not None]
+    line = ", ".join(told)
     return (line if len(line) <= LONGEST_DETAIL else f"{line[:LONGEST_DETAIL]} …") or ABSENT
+
+
+def _brief(value: Any) -> str:
+    """A value as JSON without quotation marks, numbers to four digits."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, Mapping):
+        return f"({', '.join(f'{name} {_brief(inner)}' for name, inner in value.items())})"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_brief, value))}]"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _unbroken(seconds: float) -> str:
+    return duration(seconds).replace(" ", "\u00a0")
 
 
 def _use(run: Run, store: RunStore) -> None:

@@ -6,6 +6,7 @@ Run with `make benchmarks`, alone on the machine. Imports count: the times are t
 from __future__ import annotations
 
 import runpy
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,7 @@ main()
 """
 ROUNDS = 3
 GOAL_SECONDS = 2.0
+COMPARING_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -51,12 +53,20 @@ def forget(store: RunStore) -> None:
     (store.root / INDEX).unlink(missing_ok=True)
 
 
-# Every look that must stay quick however many runs there are. Comparing is to be added here.
+def forget_judged(store: RunStore) -> None:
+    """Take away what was judged before, as if nobody had compared anything."""
+    shutil.rmtree(store.root / "judged", ignore_errors=True)
+
+
+# Every look that must stay quick however many runs there are.
 LOOKS = [
     Look("first listing", ("list", "runs"), before=forget),
     Look("listing with the index", ("list", "runs"), goal=GOAL_SECONDS),
     Look("listing with the index, as JSON", ("list", "runs", "--json"), goal=GOAL_SECONDS),
     Look("listing filtered", ("list", "runs", "--study", "study-3", "--task", "reviews"), goal=GOAL_SECONDS),
+    Look("first comparison of a study", ("compare", "study-3"), before=forget_judged, goal=COMPARING_SECONDS),
+    Look("comparison of a study", ("compare", "study-3"), goal=COMPARING_SECONDS),
+    Look("recommendation", ("recommend", "study-3", "--optimise", "size"), goal=COMPARING_SECONDS),
 ]
 
 

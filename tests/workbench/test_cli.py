@@ -329,7 +329,9 @@ def story(tmp_path_factory) -> Story:
         environment["TMPDIR"] = str(other)
     call = ("run", place.study, "--store", place.store)
     first = command(*call, env=environment)
-    place.write(recipes=[dropping("drop", 0, 2), dropping("too-big", 0, 1, 2), dropping("small", 3)])
+    # One call that times is enough: starting the processes for it takes longer than all the rest.
+    recipes = [dropping("drop", 0, 2), dropping("too-big", 0, 1, 2), dropping("small", 3)]
+    place.write(recipes=recipes, measure=["quality", "size"])
     (kept,) = (place.store / "runs").glob("*drop*/artifact/model.safetensors")
     second = command(*call, env=environment, preexec_fn=forbid_large_files(kept.stat().st_size + 2000))
     return Story(first, second, place, cache)
@@ -362,12 +364,35 @@ def test_every_run_is_measured(story):
         assert 0 < drop.measured(metric).value < base.measured(metric).value
 
 
-def test_the_report_is_written_where_the_command_says(story):
-    page = story.place.store / "reports" / "tiny.md"
-    assert f"report: {page}\n" in story.first.out
+def test_the_report_is_written_where_the_command_says_and_anew_each_time(story):
+    folder = story.place.store / "reports" / "tiny"
+    assert f"report: {folder / 'report.html'}\n" in story.first.out
     assert f"workbench list runs --store {story.place.store}" in story.first.out
+    page = (folder / "report.md").read_text(encoding="utf-8")
     for name in ("baseline", "drop", "small"):
-        assert f"| {name} |" in page.read_text()
+        assert name in page
+    assert list((story.place.store / "reports").iterdir()) == [folder]
+
+
+def test_the_table_is_printed_with_its_timings_and_a_recommendation_below(story):
+    lines = story.first.out.splitlines()
+    table = next(number for number, line in enumerate(lines) if line.startswith("study tiny, task reviews"))
+    answer = next(number for number, line in enumerate(lines) if line.startswith(("ship ", "nothing qualifies")))
+    assert table < answer
+    assert max(map(len, lines[table:answer])) <= 100
+    told = "\n".join(lines[answer:])
+    assert "asked: best latency, at least 97 % of the baseline's quality (taken for granted" in told
+    assert "latency was not measured" not in told
+
+
+def test_what_was_timed_before_is_told_though_it_was_not_asked_for_again(story):
+    lines = story.second.out.splitlines()
+    drop, small = (next(line for line in lines if line.startswith(name)) for name in ("drop ", "small "))
+    assert drop.count("–") < small.count("–")
+
+
+def test_the_file_of_a_study_is_kept_beside_its_runs(story):
+    assert RunStore(story.place.store).study_file("tiny").read_text() == story.place.study.read_text()
 
 
 def test_a_recipe_that_fails_is_kept_as_a_failure_and_the_others_go_on(story):
@@ -412,7 +437,7 @@ def test_the_table_after_a_call_is_about_the_rows_of_that_call(story, here, tmp_
         store.keep(base.model_copy(update=changes), folder)
     said = here("run", story.place.study, "--store", store.root, "--only", "drop")
     assert said.code == 0, said
-    (line,) = [line for line in said.out.splitlines() if "baseline" in line and "│" in line]
+    line = next(line for line in said.out.splitlines() if line.startswith("baseline "))
     assert f"{100 * base.measured('accuracy').value:.2f}" in line
     assert "100.0 %" in line
 

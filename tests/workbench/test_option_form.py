@@ -9,13 +9,14 @@ from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from third_party.installing import installed, with_packages
+from third_party.installing import advertised
 
 from workbench.cache import Cache
 from workbench.catalogue import Entry, catalogue
 from workbench.measuring import Measuring
 from workbench.option_form import OptionField, fields_of
 from workbench.option_values import complaints_of, fault, filled, spelled
+from workbench.plugins import STRATEGIES, found
 from workbench.study import Training
 
 
@@ -308,11 +309,31 @@ def test_the_options_of_a_built_in_strategy_are_known_in_detail(entries):
     assert result.options == {"keep": [0, 2], "policy": "top"}
 
 
-def test_a_strangers_strategy_has_a_form_like_our_own(tmp_path_factory, monkeypatch):
-    folder = installed("polite_plugin", tmp_path_factory.getbasetemp())
-    monkeypatch.syspath_prepend(folder)
-    monkeypatch.setenv("PYTHONPATH", with_packages(folder)["PYTHONPATH"])
-    (entry,) = [entry for entry in catalogue(Cache.default()) if entry.name == "low-rank-ffn"]
-    (share,) = fields_of(entry.options)
+STRANGER = """
+from pydantic import BaseModel, Field
+from workbench.strategy import Strategy
+
+class Plan(BaseModel):
+    rounds: int = Field(ge=1)
+
+class Only(Strategy):
+    name = "shrink-oddly"
+    claims = ("smaller-file",)
+    share: float = Field(default=0.25, gt=0, lt=1, description="how much stays")
+    plan: Plan | None = None
+
+    def apply(self, encoder, bench):
+        return encoder.evolve(encoder.model, by=self)
+"""
+
+
+def test_a_strangers_strategy_has_a_form_like_our_own(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(advertised(tmp_path, "shrink-oddly", STRANGER))
+    (provider,) = [provider for provider in found(STRATEGIES) if provider.name == "shrink-oddly"]
+    entry = Entry.of(provider)
+    assert entry.broken == ""
+    share, plan = fields_of(entry.options)
     assert (share.kind, share.default, share.above, share.below) == ("number", 0.25, 0, 1)
-    assert filled([share], {"share": "2"}).complaints == {"share": "must be less than 1, not 2"}
+    assert (plan.kind, plan.optional, [field.name for field in plan.inner]) == ("nested", True, ["rounds"])
+    result = filled([share, plan], {"share": "2", "plan": "rounds: 0"})
+    assert result.complaints == {"share": "must be less than 1, not 2", "plan": "rounds: must be 1 or more, not 0"}
