@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from reports.figure import Figure, rows
+from reports.figure import Figure, layered, rows
 from reports.palette import GREY, LIGHT_PAPER, SERIES
 from reports.wording import percent
 from workbench.prediction_records import Answer
@@ -62,7 +62,7 @@ def _bars(shares: Mapping[str, Mapping[str, float]], labels: Sequence[str]) -> a
         )
     )
     written = alt.Chart(rows(segments)).mark_text(color=LIGHT_PAPER).encode(y=y, x="middle:Q", text="written:N")
-    return alt.layer(bars, written).properties(width=WIDTH, height=BAR * len(shares))
+    return layered(bars, written).properties(width=WIDTH, height=BAR * len(shares))
 
 
 def _segments(name: str, shares: Mapping[str, float], labels: Sequence[str]) -> list[dict[str, Any]]:

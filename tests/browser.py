@@ -21,6 +21,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
+# What the pages put between the letters of a text that would be markup without it.
+JOINER = "\u2060"
 BROWSERS, DRIVERS = ("chromium", "chromium-browser", "google-chrome"), ("chromedriver",)
 PATIENCE = 90
 FLAGS = (
@@ -101,8 +103,9 @@ class Browser:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def text(self) -> str:
-        """Every word on the page."""
-        return str(self.driver.execute_script("return document.querySelector(\"[data-testid='stMain']\").innerText"))
+        """Every word on the page, without what is invisible."""
+        script = "return document.querySelector(\"[data-testid='stMain']\").innerText"
+        return str(self.driver.execute_script(script)).replace(JOINER, "")
 
     def walk_to(self, title: str) -> None:
         """Follow a link of the navigation."""

@@ -280,6 +280,12 @@ def test_of_runs_made_twice_either_can_be_seen(timed):
     assert drawn(page).code[0].value == "reviews-student-s0"
 
 
+def test_of_several_tasks_one_is_chosen_on_pages_that_show_one(store):
+    keep_study(store, {"drop": (4, 20)}, tasks=("reviews", "tickets"))
+    assert opened("run", one_task="tickets", run_recipe="drop").code[0].value == "tickets-drop-s0"
+    assert _box(opened("compare_two"), "Task").options == ["reviews", "tickets"]
+
+
 def test_two_versions_are_compared_in_words_with_their_tests(timed):
     said = words(opened("compare_two", second_of_two="student"))
     assert "student differs from baseline by −2.0 points of accuracy × 100 on 400 test rows" in said

@@ -71,7 +71,7 @@ HEAVY = {
 }
 PLAIN = {"filelock", "numpy", "pandas", "psutil", "pyarrow", "pydantic", "rich", "scipy", "typer", "yaml"}
 SHOWING = {"altair", "jinja2", "numpy", "pandas", "rich", "vl_convert"}
-FRONT = {"altair", "pandas", "streamlit"}
+FRONT = {"altair", "pandas", "pydantic", "streamlit"}
 # The dashboard's pages are the only reports that know Streamlit, and only app.py opens them.
 PAGES = "reports.pages"
 NOWHERE_NAMES = {"base", "common", "helper", "helpers", "misc", "util", "utils"}

@@ -100,10 +100,7 @@ def judged_once(
     kept = store.judged_file(hash_of([METHOD, metric, [[_state(path) for path in pair] for pair in files]]))
     with contextlib.suppress(OSError, ValidationError):
         return Judged.model_validate_json(kept.read_bytes())
-    seeds = [
-        SeedPair(run.seed, read(ours), read(base))
-        for (run, _), (ours, base) in zip(pairs, files, strict=True)
-    ]
+    seeds = [SeedPair(run.seed, read(ours), read(base)) for (run, _), (ours, base) in zip(pairs, files, strict=True)]
     try:
         found = Judged.of(judge(metric, seeds))
     except ValidationError:

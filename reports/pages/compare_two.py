@@ -188,8 +188,8 @@ def _whole(found: Versus, flip: FlippedRow, labels: Sequence[str]) -> None:
         st.text(_text(flip))
         st.caption(plain(f"{flip.part} {flip.id}, seed {flip.seed}; true label {flip.label}; {flip.direction}"))
         chances = zip(labels, flip.base_probabilities, flip.our_probabilities, strict=True)
-        rows = [{"label": label, found.first: base, found.second: ours} for label, base, ours in chances]
-        share = st.column_config.ProgressColumn(format="percent", min_value=0.0, max_value=1.0)
+        rows = [{"label": label, found.first: 100 * base, found.second: 100 * ours} for label, base, ours in chances]
+        share = st.column_config.ProgressColumn(format="%.1f %%", min_value=0.0, max_value=100.0)
         st.dataframe(pd.DataFrame(rows), hide_index=True, column_config={found.first: share, found.second: share})
 
 

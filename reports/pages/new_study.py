@@ -99,14 +99,8 @@ def _show_problems(problems: Sequence[str]) -> None:
 
 def _offer_start(processes: StudyProcesses, draft: StudyDraft, options: RunOptions, ready: bool) -> None:
     left, right = st.columns(2)
-    left.button(
-        "Start the study",
-        type="primary",
-        icon=":material/play_arrow:",
-        on_click=_start,
-        args=(processes, draft, options, REFUSED),
-        disabled=not ready,
-        width="stretch",
+    pressed = left.button(
+        "Start the study", type="primary", icon=":material/play_arrow:", disabled=not ready, width="stretch"
     )
     asked = right.button(
         "Check it with base and data",
@@ -115,8 +109,12 @@ def _offer_start(processes: StudyProcesses, draft: StudyDraft, options: RunOptio
         disabled=not ready,
         width="stretch",
     )
+    # Not as a callback, which would start the draft as it was before the last field was left.
+    if pressed and ready:
+        _start(processes, draft, options, REFUSED)
+        st.rerun()
     _show_refusal(processes, REFUSED)
-    if asked:
+    if asked and ready:
         with st.spinner("opening the base and reading the data"):
             st.session_state[OUTLOOK] = (draft, processes.outlook(draft, options))
 

@@ -24,7 +24,10 @@ def ask_options(fields: Sequence[OptionField], raw: dict[str, Any], key: str) ->
         for known, place in zip(fields[start : start + IN_A_ROW], st.columns(IN_A_ROW), strict=False):
             with place:
                 raw[known.name] = _asked(known, raw.get(known.name, known.default), f"{key} {known.name}")
-                said = filled([known], {known.name: raw[known.name]}).complaints.get(known.name)
+                if not (known.has_default or known.required) and raw[known.name] in ("", [], None):
+                    # The strategy decides what it is then.
+                    del raw[known.name]
+                said = filled([known], raw).complaints.get(known.name)
                 if said:
                     st.markdown(f":red[{plain(f'{known.name}: {said}')}]")
 

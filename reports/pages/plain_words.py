@@ -8,13 +8,20 @@ from workbench.markdown_text import escaped
 
 # Invisible; it keeps apart what would be found and replaced after the Markdown was read.
 JOINER = "\u2060"
-# Pictures and colours (:name:, :red[…]), addresses of pages and of people.
-REPLACED = re.compile(r"(:(?=\S)|@|www(?=\.))", re.IGNORECASE)
-# Lists, headings and formulas.
-STARTS = re.compile(r"^(\s*)([#+=\-]|\d+(?=[.)]))")
+REPLACED = re.compile(
+    # Pictures (:name: and :material/name:) and addresses of pages and people.
+    r":(?=[\w+-]*[a-z+][\w+-]*:|material/|//)|@(?=\w)|www(?=\.)"
+    # Arrows and dashes that stand alone.
+    r"|(?<!\S)(?:-|&[lg]t;)(?=(?:-|=|&gt;)(?:\s|$))",
+    re.IGNORECASE,
+)
+# Colours (:red[…]) and formulas.
+READ = re.compile(r"(:(?=\S)|\$)")
+# Lists and headings.
+STARTS = re.compile(r"^(?=[#+=\-]|\d+[.)])")
 
 
 def plain(text: str) -> str:
     """A text for a label, a message or a caption, on one line, in which nothing is markup."""
-    safe = REPLACED.sub(rf"\1{JOINER}", escaped(text).replace("$", "\\$"))
-    return STARTS.sub(rf"\1{JOINER}\2", safe)
+    kept_apart = REPLACED.sub(rf"\g<0>{JOINER}", escaped(text.strip()))
+    return STARTS.sub(JOINER, READ.sub(r"\\\1", kept_apart))

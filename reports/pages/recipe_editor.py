@@ -102,21 +102,31 @@ def _edit_step(recipe: RecipeForm, step: StepForm, number: int, key: str, larder
 
 def _offer_step(form: StudyForm, recipe: RecipeForm, key: str, summaries: Mapping[str, str]) -> None:
     left, right = st.columns([8, 2], vertical_alignment="bottom")
-    use = left.selectbox(
+    chosen = f"{key} next"
+    left.selectbox(
         "Strategy of the next step",
         list(summaries),
-        key=f"{key} next",
+        key=chosen,
         format_func=lambda name: f"{name}: {summaries[name]}",
     )
+
+    def add() -> None:
+        form.add_step(recipe, Step(use=st.session_state[chosen]))
+
     with right:
-        _button("Add step", f"{key} add", "add", form.add_step, recipe, Step(use=use or ""), disabled=use is None)
+        _button("Add step", f"{key} add", "add", add, disabled=not summaries)
 
 
 def _offer_recipe(form: StudyForm, key: str, book: Mapping[str, Recipe]) -> None:
     left, right = st.columns([8, 2], vertical_alignment="bottom")
-    like = left.selectbox("Compose another, beginning with", [EMPTY, *book], key=f"{key} like")
+    chosen = f"{key} like"
+    left.selectbox("Compose another, beginning with", [EMPTY, *book], key=chosen)
+
+    def add() -> None:
+        form.add_recipe(book.get(st.session_state[chosen]))
+
     with right:
-        _button("Add recipe", f"{key} compose", "add", form.add_recipe, book.get(like))
+        _button("Add recipe", f"{key} compose", "add", add)
 
 
 def _button(label: str, key: str, icon: str, do: Callable[..., Any], *given: Any, disabled: bool = False) -> None:

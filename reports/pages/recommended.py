@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from reports.blocks import Block, Bullets, Cell, Headline, Words, texts
+from reports.blocks import Block, Bullets, Cell, Headline, Tone, Words, texts
 from reports.comparison_cells import disk_cell, latency_cell, memory_cell, quality_cell
 from reports.pages.laid_out import COLOURS, lay_out
 from reports.pages.limits import kept_limits
@@ -16,6 +16,7 @@ from workbench.compare import Comparison
 from workbench.line import Line
 from workbench.recommend import Recommendation, recommend
 
+NUMBER_WIDTH = 180
 CELLS = {"quality": quality_cell, "time of a call": latency_cell, "memory": memory_cell, "on disk": disk_cell}
 
 
@@ -23,7 +24,7 @@ def show_recommendation(found: Recommendation, line: Line | None) -> None:
     """Lay a recommendation out; ``line`` is that of the pick, or of the nearest miss."""
     sure = found.pick is not None and found.pick.sure
     unsure = ", as far as the measurements can tell" if found.pick and not sure else ""
-    tone = "good" if sure else "doubt" if found.pick else "bad"
+    tone: Tone = "good" if sure else "doubt" if found.pick else "bad"
     lay_out([Headline(sentence(f"{found.headline}{unsure}"), tone)])
     if line:
         _show_numbers(line)
@@ -43,10 +44,10 @@ def recommended_recipe(comparison: Comparison, task: str | None) -> str | None:
 def _show_numbers(line: Line) -> None:
     cells = {name: cell(line) for name, cell in CELLS.items()}
     known = {name: cell for name, cell in cells.items() if cell.text != ABSENT}
-    # Two in a row: four would be too narrow for their numbers.
-    places = [place for _ in range(0, len(known), 2) for place in st.columns(2)]
-    for place, (name, cell) in zip(places, known.items(), strict=False):
-        place.metric(name, cell.text, **_beside(cell), border=True)
+    # As many in a row as fit: in columns of a narrow window their numbers would be cut.
+    with st.container(horizontal=True):
+        for name, cell in known.items():
+            st.metric(name, cell.text, **_beside(cell), border=True, width=NUMBER_WIDTH)
 
 
 def _beside(cell: Cell) -> dict[str, Any]:

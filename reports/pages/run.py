@@ -14,7 +14,7 @@ from reports.chart_waterfall import waterfall_figures
 from reports.pages.choosing import Choice, kept_choice, one_task, the_choice
 from reports.pages.laid_out import lay_out
 from reports.pages.plain_words import plain
-from reports.pages.recommended import recommended_recipe
+from reports.pages.recommended import NUMBER_WIDTH, recommended_recipe
 from reports.provenance_section import caveat_section, environment_section
 from reports.recipe_section import STEPS_CAPTION
 from reports.size_section import size_section
@@ -102,8 +102,9 @@ def _head(run: Run) -> None:
         "its steps took": duration(sum(step.cost.wall_seconds for step in run.steps)) if run.steps else ABSENT,
     }
     known = {name: value for name, value in facts.items() if value != ABSENT}
-    for place, (name, value) in zip(st.columns(len(known) or 1), known.items(), strict=False):
-        place.metric(plain(name), value)
+    with st.container(horizontal=True):
+        for name, value in known.items():
+            st.metric(plain(name), value, width=NUMBER_WIDTH)
 
 
 def _origins(run: Run) -> Iterator[str]:

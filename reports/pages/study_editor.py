@@ -21,7 +21,7 @@ from workbench.store import RunStore
 from workbench.study import Study, embedded_studies
 from workbench.study_draft import StudyDraft, problems
 
-FORM, TURN = "new study form", "new study turn"
+FORM, TURN, BEGINNING = "new study form", "new study turn", "new study beginning"
 BLANK = "an empty form"
 FIRST_ASKED = ("seeds", "limit")
 # Whoever installs a plugin meanwhile sees it after so many seconds.
@@ -69,8 +69,12 @@ def _offer_beginnings(store: RunStore) -> None:
     kept = sorted(store.study_file("any").parent.glob("*.yaml"))
     files |= {f"the study {path.stem} of this store": path for path in kept if NAME_RULE.fullmatch(path.stem)}
     left, right = st.columns([8, 2], vertical_alignment="bottom")
-    chosen = left.selectbox("Begin with", [BLANK, *files], key="new study beginning")
-    right.button("Fill in the form", on_click=open_study, args=(files.get(chosen),), width="stretch")
+    left.selectbox("Begin with", [BLANK, *files], key=BEGINNING)
+
+    def begin() -> None:
+        open_study(files.get(st.session_state[BEGINNING]))
+
+    right.button("Fill in the form", on_click=begin, width="stretch")
 
 
 def _ask_what(form: StudyForm, key: str, store: RunStore) -> None:

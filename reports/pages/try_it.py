@@ -65,7 +65,7 @@ def _divided(runs: Sequence[Run], store: RunStore) -> tuple[dict[str, Run], list
     """The newest run of each recipe that can be asked, the baseline first, and the recipes that cannot."""
     found = {run.recipe.name: run for run in runs if (_artifact(run, store) / MANIFEST).is_file() and not run.failure}
     first = sorted(found, key=lambda name: not found[name].is_baseline)
-    missing = [name for name in dict.fromkeys(run.recipe.name for run in runs) if name not in found]
+    missing = sorted({run.recipe.name for run in runs} - found.keys())
     return {name: found[name] for name in first}, missing
 
 

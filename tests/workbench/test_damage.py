@@ -76,8 +76,12 @@ def test_rows_that_were_not_kept_leave_the_flips_without_texts(store):
 
 
 def test_seeds_are_counted_together_and_told_apart(store):
-    two = [a_pair(store, *three_labels(), seed=seed) for seed in (4, 7)]
-    found = damage_of(two, store)
+    ours, base = three_labels()
+    surer = dataclasses.replace(base, logits=[2 * row for row in base.logits])
+    found = damage_of([a_pair(store, ours, base, seed=4), a_pair(store, ours, surer, seed=7)], store)
+    confidences = [flip.confidence for flip in found.flips]
+    assert confidences == sorted(confidences, reverse=True)
+    assert found.flips[0].seed == 7
     assert found.flip_count == 6
     assert sorted(flip.seed for flip in found.flips) == [4, 4, 4, 7, 7, 7]
     assert [one.rows for one in found.by_label] == [4, 2, 4]

@@ -65,7 +65,8 @@ def test_each_recipe_is_explained_by_its_stages_its_control_and_its_damage(store
 
 
 def test_several_seeds_are_explained_by_the_first_and_their_damage_counted_together(store):
-    keep_study(store, {"drop": (4, 20)}, seeds=(3, 1))
+    keep_study(store, {"drop": (4, 20)}, seeds=(3,))
+    keep_study(store, {"drop": (4, 20)}, seeds=(1,), created="2026-02-01T00:00:00.000+00:00")
     (found,) = gathered(store).explanations
     assert found.run == "reviews-drop-s1"
     assert found.damage.flip_count == 48

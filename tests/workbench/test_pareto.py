@@ -94,6 +94,11 @@ def _worse(unsure: dict[str, Delta]) -> dict[str, Delta]:
     }
 
 
+def test_two_of_which_nobody_knows_the_doubt_are_not_taken_for_exact():
+    lines = [a_line("one", a_quality(0.9, None), disk=20e6), a_line("other", a_quality(0.5, None), disk=90e6)]
+    assert standings(lines, TWO) == {"one": "front", "other": "tied"}
+
+
 def test_without_lines_there_is_no_front():
     assert standings([], THREE) == {}
 
