@@ -10,7 +10,7 @@ from workbench.markdown_text import escaped
 JOINER = "\u2060"
 REPLACED = re.compile(
     # Pictures (:name: and :material/name:) and addresses of pages and people.
-    r":(?=[\w+-]*[a-z+][\w+-]*:|material/|//)|@(?=\w)|www(?=\.)"
+    r":(?=[\w+-]+:|material/|//)|@(?=\w)|www(?=\.)"
     # Arrows and dashes that stand alone.
     r"|(?<!\S)(?:-|&[lg]t;)(?=(?:-|=|&gt;)(?:\s|$))",
     re.IGNORECASE,

@@ -14,7 +14,7 @@ from reports.chart_waterfall import waterfall_figures
 from reports.pages.choosing import Choice, kept_choice, one_task, the_choice
 from reports.pages.laid_out import lay_out
 from reports.pages.plain_words import plain
-from reports.pages.recommended import NUMBER_WIDTH, recommended_recipe
+from reports.pages.recommended import recommended_recipe
 from reports.provenance_section import caveat_section, environment_section
 from reports.recipe_section import STEPS_CAPTION
 from reports.size_section import size_section
@@ -38,6 +38,7 @@ STAGES = {
     "measure": "while what it made was measured",
 }
 LONGEST_DETAIL = 240
+NUMBER_WIDTH = 165
 
 
 def show() -> None:

@@ -162,6 +162,7 @@ def test_the_process_ends_when_nobody_can_ask_any_more():
     until_gone(pid)
 
 
+@pytest.mark.slow
 def test_real_encoders_answer_as_they_answered_the_test_rows(tmp_path, tiny_task):
     store = make_store(tmp_path, tiny_task, ("onnx",))
     baseline, onnx = (f"reviews-{recipe}-s0" for recipe in ("baseline", "onnx"))
