@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import json
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -17,6 +19,11 @@ class Said(NamedTuple):
     out: str
     err: str
 
+    @property
+    def told(self) -> Any:
+        """What was printed for programs."""
+        return json.loads(self.out)
+
 
 def command(*arguments: object, **settings: object) -> Said:
     """Run the command in a process of its own."""
@@ -26,11 +33,15 @@ def command(*arguments: object, **settings: object) -> Said:
 
 
 def speaker(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
-    """Gives a function that runs the command's own ``main`` in this process."""
+    """Gives a function that runs the command's own ``main`` in this process, without a terminal.
+
+    It finds some bytes, by default none, on its standard input.
+    """
     monkeypatch.setenv("WORKBENCH_DEBUG", "")
 
-    def run(*arguments: object) -> Said:
+    def run(*arguments: object, given: bytes = b"") -> Said:
         monkeypatch.setattr(sys, "argv", ["workbench", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given), encoding="utf-8"))
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
             main()

@@ -1,17 +1,14 @@
 """`workbench measure` and `workbench doctor`: what they refuse, what they print, and with which code they end."""
 
-import json
-import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import pytest
 from kept_stand_ins import a_store, keep_stand_in
 from records import a_run
+from said import Said, speaker
 
 from workbench.campaign import Campaign
 from workbench.campaign_store import CampaignStore
-from workbench.cli import main
 from workbench.measuring import Measuring
 from workbench.measuring_commands import timed_against_itself
 from workbench.progress import Quiet
@@ -22,28 +19,9 @@ TOPICS = [
 ]
 
 
-class Said(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def told(self) -> Any:
-        return json.loads(self.out)
-
-
 @pytest.fixture
 def workbench(monkeypatch, capsys) -> Callable[..., Said]:
-    """Runs the command's own ``main`` in this process."""
-    monkeypatch.setenv("WORKBENCH_DEBUG", "")
-
-    def run(*arguments: object) -> Said:
-        monkeypatch.setattr(sys, "argv", ["workbench", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Said(int(ended.value.code or 0), *capsys.readouterr())
-
-    return run
+    return speaker(monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -1,45 +1,26 @@
 """Listing with filters, removing, clearing up, packing and importing: what is asked, printed, refused and done."""
 
-import io
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from large_store import make_store
 from leftover_things import aged
 from records import a_run
+from said import Said, speaker
 from sent_stores import BASELINE, CAMPAIGN, DROP, a_sent_store, contents, keep_record
 
 from workbench.cache import Cache
-from workbench.cli import main
 from workbench.store import ARTIFACT, RECORD, RunStore
-
-
-class Said(NamedTuple):
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture
 def say(monkeypatch, capsys) -> Callable[..., Said]:
-    """Runs the command's own ``main`` in this process, without a terminal."""
-    monkeypatch.setenv("WORKBENCH_DEBUG", "")
-
-    def run(*arguments: object) -> Said:
-        monkeypatch.setattr(sys, "argv", ["workbench", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.StringIO())
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Said(int(ended.value.code or 0), *capsys.readouterr())
-
-    return run
+    return speaker(monkeypatch, capsys)
 
 
 def complaint(said: Said, code: int) -> str:

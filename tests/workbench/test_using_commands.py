@@ -1,42 +1,22 @@
 """`workbench export` and `workbench predict` do what they say, and tell in a sentence what they cannot do."""
 
-import io
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from kept_runs import make_store
+from said import Said, speaker
 
-from workbench.cli import main
 from workbench.errors import UsageError
 from workbench.given_texts import divided
 from workbench.run import Failure
 from workbench.store import ARTIFACT, RunStore
 
 
-class Said(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture
 def say(monkeypatch, capsys) -> Callable[..., Said]:
-    """Runs the command's own ``main`` in this process, optionally with some bytes on standard input."""
-    monkeypatch.setenv("WORKBENCH_DEBUG", "")
-
-    def run(*arguments: object, given: bytes = b"") -> Said:
-        monkeypatch.setattr(sys, "argv", ["workbench", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given), encoding="utf-8"))
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Said(int(ended.value.code or 0), *capsys.readouterr())
-
-    return run
+    return speaker(monkeypatch, capsys)
 
 
 def complaint(said: Said, code: int) -> str:
