@@ -42,8 +42,11 @@ class Counting(Runtime):
     def save(self, folder):
         self.inner.save(folder)
 
-    def parameters(self):
-        return self.inner.parameters()
+    def inventory(self):
+        return self.inner.inventory()
+
+    def macs(self, batch):
+        return self.inner.macs(batch)
 
 
 @pytest.fixture

@@ -284,11 +284,17 @@ def test_a_base_whose_weights_cannot_be_opened_fails_its_runs_and_the_failure_is
     assert "Traceback" not in said.out + said.err
 
 
+def heed_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_an_interrupted_run_says_that_it_can_go_on(place):
     place.write(training={"epochs": 400, "learning_rate": 1e-3, "batch_size": 4, "evaluations": 2})
     line = [sys.executable, "-m", "workbench.cli", "run", str(place.study), "--store", str(place.store)]
+    # Whoever runs the tests in the background has them ignore the signal, and their children with them.
+    settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "preexec_fn": heed_interrupts}
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as child:
+    with subprocess.Popen(line, env=environment, **settings) as child:
         assert any("fine-tuning" in told for told in iter(child.stdout.readline, ""))
         child.send_signal(signal.SIGINT)
         _, complaint = child.communicate(timeout=120)
