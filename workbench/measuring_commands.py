@@ -55,7 +55,7 @@ def measure(
 def doctor(
     store: StoreOption = None,
     timing: Annotated[
-        bool, typer.Option("--timing/--no-timing", help="Time a small encoder against itself (half a minute).")
+        bool, typer.Option("--timing/--no-timing", help="Time a small encoder against itself (about a minute).")
     ] = True,
     as_json: JsonOption = False,
 ) -> None:
