@@ -107,7 +107,8 @@ def test_keeping_all_layers_keeps_the_answers(encoder):
     same = with_layers(encoder.model, range(LAYERS))
     batch = encoder.tokenizer([ROWS[0].texts[0]], return_tensors="pt")
     with torch.inference_mode():
-        assert torch.equal(same(**batch).logits, encoder.model(**batch).logits)
+        # Some processors add up in another order where the copied weights lie otherwise in memory.
+        torch.testing.assert_close(same(**batch).logits, encoder.model(**batch).logits, rtol=0, atol=1e-7)
 
 
 def test_a_shortened_model_runs_and_answers_otherwise(encoder):

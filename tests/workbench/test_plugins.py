@@ -36,6 +36,7 @@ tasks:
     label: label
 training: {{epochs: 1, learning_rate: 0.001, batch_size: 16, evaluations: 1}}
 max_length: 32
+measure: [quality, size]
 recipes:
   - name: asked
     steps:
