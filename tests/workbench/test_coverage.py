@@ -97,7 +97,8 @@ def expected_accuracy(apart: float, harm: float) -> tuple[float, float]:
 def test_intervals_over_several_seeds_hold_the_truth(seeds, apart):
     ours, base = expected_accuracy(apart, 0.3)
     held = coverage(accuracy, ours - base, lambda chance: trained(seeds, 600, apart, 0.3, chance), seeds)
-    assert 0.93 <= held <= 0.97
+    # Where trainings do not differ at all, reckoning with it that they do errs a little on the side of doubt.
+    assert 0.93 <= held <= (0.97 if apart else 0.98)
 
 
 def test_a_share_is_falsely_claimed_over_three_seeds_as_rarely_as_stated():
