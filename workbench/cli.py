@@ -74,6 +74,9 @@ def run(
     only: Annotated[
         list[str] | None, typer.Option("--only", help="Run only this recipe, and the baseline; may be repeated.")
     ] = None,
+    task: Annotated[
+        list[str] | None, typer.Option("--task", help="Run only this task of the study; may be repeated.")
+    ] = None,
     seed: Annotated[
         list[int] | None, typer.Option("--seed", help="Use this seed instead of the study's; may be repeated.")
     ] = None,
@@ -84,6 +87,9 @@ def run(
         Path | None,
         typer.Option("--glue-dir", help=f"GLUE data in its classic folder layout; by default ${GLUE_DIR_VARIABLE}."),
     ] = None,
+    timing: Annotated[
+        bool, typer.Option("--timing/--no-timing", help="Measure speed and memory at the end, or leave it for later.")
+    ] = True,
     check: Annotated[bool, typer.Option("--check", help="Only say what would be made, and do nothing.")] = False,
 ) -> None:
     """Carry out a study: make, measure and keep every run that is not there yet."""
@@ -91,8 +97,9 @@ def run(
         raise UsageError("a study is carried out by one process; start workbench run without torchrun")
     if glue_dir:
         os.environ[GLUE_DIR_VARIABLE] = str(glue_dir.resolve())
-    changes = {"seeds": tuple(seed) if seed else None, "limit": limit}
-    chosen = find_study(study).changed(**changes)
+    chosen = find_study(study).narrowed(tuple(task or ()), tuple(seed or ())).changed(limit=limit)
+    if not timing:
+        chosen = chosen.changed(measure=chosen.run_probes)
     try:
         code = _carry_out(chosen, RunStore(store or default_store()), tuple(only or ()), check)
     except KeyboardInterrupt:

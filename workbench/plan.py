@@ -91,7 +91,7 @@ def make_plan(study: Study, only: tuple[str, ...] = ()) -> Plan:
     runs = []
     for task in tasks:
         data = read_task(task, study.limit)
-        for seed in study.seeds:
+        for seed in study.seeds_of(task.name):
             key = opened.key(data, seed)
             runs += [PlannedRun(study, recipe, strategies[recipe.name], data, seed, key) for recipe in recipes]
     return Plan(study, opened, tuple(runs))

@@ -54,6 +54,9 @@ class Training(BaseModel):
     weight_decay: float = Field(default=0.01, ge=0, description="weight decay of AdamW")
     warmup: float = Field(default=0.1, ge=0, lt=1, description="share of the steps in which the rate rises")
     clip: float = Field(default=1.0, gt=0, description="the longest gradient; longer ones are cut to it")
+    least_steps: int = Field(
+        default=0, ge=0, description="train at least so many steps, however few the rows; then rows are seen more often"
+    )
     evaluations: int = Field(default=6, ge=1, description="how often the select rows are scored and a checkpoint kept")
 
     def training(self) -> Training:
@@ -71,6 +74,9 @@ class Study(BaseModel):
     base: Base = Base()
     tasks: tuple[str | OwnTask, ...] = Field(min_length=1)
     seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
+    task_seeds: dict[str, tuple[int, ...]] = Field(
+        default={}, description="seeds of single tasks, where they are to be others than those of the rest"
+    )
     finetune: Literal["auto", "always", "never"] = "auto"
     training: Training = Training()
     recipes: tuple[str | Recipe, ...] = ()
@@ -97,6 +103,23 @@ class Study(BaseModel):
         if any(not 0 <= seed < 2**31 for seed in value):
             raise ValueError("a seed is a whole number from 0 to 2147483647")
         return value
+
+    @field_validator("task_seeds")
+    @classmethod
+    def _task_seeds_are_usable(cls, value: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+        for task, seeds in value.items():
+            if not seeds or len(set(seeds)) < len(seeds):
+                raise ValueError(f"{task}: name at least one seed, and each once")
+            cls._seeds_are_usable(seeds)
+        return value
+
+    @model_validator(mode="after")
+    def _task_seeds_are_of_its_tasks(self) -> Self:
+        known = [getattr(task, "name", task) for task in self.tasks]
+        strange = [task for task in self.task_seeds if task not in known]
+        if strange:
+            raise ValueError(f"task_seeds: {strange[0]!r} is not among the tasks ({', '.join(known)})")
+        return self
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -138,6 +161,20 @@ class Study(BaseModel):
     def file(self) -> Path | None:
         """The file this study was read from."""
         return self._origin.file
+
+    def seeds_of(self, task: str) -> tuple[int, ...]:
+        """The seeds a task is carried out with."""
+        return self.task_seeds.get(task, self.seeds)
+
+    def narrowed(self, tasks: tuple[str, ...], seeds: tuple[int, ...]) -> Self:
+        """The study on some of its tasks, with the given seeds instead of its own; nothing given leaves it as it is."""
+        known = {getattr(task, "name", task): task for task in self.tasks}
+        for task in tasks:
+            if task not in known:
+                raise UnknownNameError("task", task, known, where=f"study {self.name!r}: ")
+        kept = {name: task for name, task in known.items() if not tasks or name in tasks}
+        own = {} if seeds else {name: own for name, own in self.task_seeds.items() if name in kept}
+        return self.changed(tasks=tuple(kept.values()), seeds=seeds or None, task_seeds=own)
 
     def chosen_tasks(self) -> list[Task]:
         """Look up every task of the study."""

@@ -18,7 +18,7 @@ from workbench.study import Study
 def measure_study(
     study: Study, runs: Iterable[Run], store: RunStore, progress: Reporter, command: str
 ) -> list[Campaign]:
-    """Measure what a study asks for, one campaign a task, with the study's first seed.
+    """Measure what a study asks for, one campaign a task, with its first seed.
 
     Seeds change what an encoder knows, not what it computes, so one of them is timed. What was measured before, on a
     machine like this and with the same settings, is not measured again, unless something of it failed.
@@ -27,7 +27,7 @@ def measure_study(
         return []
     by_task: dict[str, list[Run]] = {}
     for run in runs:
-        if run.seed == study.seeds[0]:
+        if run.seed == study.seeds_of(run.task)[0]:
             by_task.setdefault(run.task, []).append(run)
     campaigns = []
     for task, group in by_task.items():

@@ -25,7 +25,7 @@ from workbench.yaml_text import block_text
 
 # The order in which people write a study.
 KEYS = (
-    *("name", "about", "base", "tasks", "seeds", "finetune", "training", "limit", "max_length"),
+    *("name", "about", "base", "tasks", "seeds", "task_seeds", "finetune", "training", "limit", "max_length"),
     *("recipes", "measure", "measuring"),
 )
 SETTINGS: dict[str, BaseModel] = {"training": Training(), "measuring": Measuring()}
@@ -60,6 +60,7 @@ class StudyDraft(Draft):
     base: Base = Base()
     tasks: tuple[str | dict[str, Any], ...] = ()
     seeds: tuple[int, ...] = (0,)
+    task_seeds: dict[str, tuple[int, ...]] = {}
     finetune: str = "auto"
     training: dict[str, Any] = {}
     recipes: tuple[str | RecipeDraft, ...] = ()

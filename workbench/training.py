@@ -226,7 +226,7 @@ def _arguments(job: Job, examples: int, workplace: Path) -> TrainingArguments:
     settings = job.settings
     # Under torchrun every process takes its own batches of a step.
     together = settings.batch_size * int(os.environ.get("WORLD_SIZE", "1"))
-    steps = max(1, math.ceil(settings.epochs * math.ceil(examples / together)))
+    steps = max(1, settings.least_steps, math.ceil(settings.epochs * math.ceil(examples / together)))
     pause = max(1, math.ceil(steps / settings.evaluations))
     return TrainingArguments(
         output_dir=str(workplace),

@@ -191,6 +191,7 @@ USAGE_ERRORS = {
     "an unknown task": ({"tasks": ["sst22"]}, [], "no task 'sst22'; did you mean 'sst2'?"),
     "an unknown recipe": ({"recipes": ["int88"]}, [], "no recipe 'int88'; did you mean 'int8'?"),
     "only what is not there": ({}, ["--only", "dorp"], "study 'tiny': no recipe 'dorp'; did you mean 'drop'?"),
+    "a task that is not there": ({}, ["--task", "reviws"], "study 'tiny': no task 'reviws'; did you mean 'reviews'?"),
     "a seed below zero": ({}, ["--seed", "-1"], "seeds: a seed is a whole number from 0"),
     "a seed twice": ({}, ["--seed", "1", "--seed", "1"], "seeds: listed twice: 1"),
     "a metric for another kind": (
@@ -337,9 +338,9 @@ def story(tmp_path_factory) -> Story:
     first = command(*call, env=environment)
     # One call that times is enough: starting the processes for it takes longer than all the rest.
     recipes = [dropping("drop", 0, 2), dropping("too-big", 0, 1, 2), dropping("small", 3)]
-    place.write(recipes=recipes, measure=["quality", "size"])
+    place.write(recipes=recipes)
     (kept,) = (place.store / "runs").glob("*drop*/artifact/model.safetensors")
-    second = command(*call, env=environment, preexec_fn=forbid_large_files(kept.stat().st_size + 2000))
+    second = command(*call, "--no-timing", env=environment, preexec_fn=forbid_large_files(kept.stat().st_size + 2000))
     return Story(first, second, place, cache)
 
 
@@ -422,11 +423,11 @@ def test_only_what_is_new_is_made(story):
 def test_a_failed_run_is_tried_again_and_then_there_is_nothing_left_to_do(story, here, tmp_path, monkeypatch):
     monkeypatch.setenv("WORKBENCH_CACHE", str(story.cache))
     store = shutil.copytree(story.place.store, tmp_path / "copy")
-    mended = here("run", story.place.study, "--store", store)
+    mended = here("run", story.place.study, "--store", store, "--no-timing")
     assert mended.code == 0, mended
     assert [line.endswith("already done") for line in steps_told(mended)] == [True, True, False, True]
     assert ("too-big", "done") in statuses(store)
-    again = here("run", story.place.study, "--store", store)
+    again = here("run", story.place.study, "--store", store, "--no-timing")
     assert (again.code, again.err) == (0, "")
     assert f"nothing to do: all 4 runs of study tiny are in {store}" in again.out
     assert "fine-tuning" not in again.out
@@ -441,7 +442,7 @@ def test_the_table_after_a_call_is_about_the_rows_of_that_call(story, here, tmp_
     changes = {"id": "later-on-fewer-rows", "created": "2999-01-01", "data": few, "measurements": (low,)}
     with store.writing("later-on-fewer-rows") as folder:
         store.keep(base.model_copy(update=changes), folder)
-    said = here("run", story.place.study, "--store", store.root, "--only", "drop")
+    said = here("run", story.place.study, "--store", store.root, "--only", "drop", "--no-timing")
     assert said.code == 0, said
     line = next(line for line in said.out.splitlines() if line.startswith("baseline "))
     assert f"{100 * base.measured('accuracy').value:.2f}" in line

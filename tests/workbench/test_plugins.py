@@ -255,9 +255,10 @@ def test_at_full_rank_the_example_strategy_changes_no_answer(polite, tiny_base, 
 def test_a_study_that_asks_for_a_broken_plugin_ends_with_one_sentence(broken, tiny_study, tmp_path):
     study = tiny_study("broken", "no-licence")
     done = run_workbench("run", str(study), "--store", str(tmp_path / "runs"), env=with_packages(broken), cwd=tmp_path)
+    (line,) = [number for number, text in enumerate(study.read_text().splitlines(), 1) if "no-licence" in text]
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        f"error: {study}:15: recipe 'asked': step 1: strategy 'no-licence' from broken-strategies 0.3.1 is broken: "
+        f"error: {study}:{line}: recipe 'asked': step 1: strategy 'no-licence' from broken-strategies 0.3.1 is broken: "
         "RuntimeError: no licence file was found\n"
     )
     assert not (tmp_path / "runs").exists()

@@ -76,6 +76,10 @@ def test_nothing_is_complained_of_but_what_is_wrong(where, tmp_path):
         (PLAIN + "seeds: [-1]\n", 3, "seeds: a seed is a whole number from 0"),
         (PLAIN + "seeds: [2147483648]\n", 3, "seeds: a seed is a whole number from 0"),
         ("name: x\ntasks: [sst2, sst2]\n", 2, "tasks: listed twice: sst2"),
+        (PLAIN + "task_seeds: {sst2: []}\n", 3, "task_seeds: sst2: name at least one seed"),
+        (PLAIN + "task_seeds: {sst2: [1, 1]}\n", 3, "task_seeds: sst2: name at least one seed, and each once"),
+        (PLAIN + "task_seeds: {sst2: [-1]}\n", 3, "task_seeds: a seed is a whole number from 0"),
+        (PLAIN + "task_seeds: {rte: [0]}\n", 1, "task_seeds: 'rte' is not among the tasks (sst2)"),
         (PLAIN + "recipes: [int8, int8]\n", 3, "recipes: listed twice: int8"),
         (PLAIN + "limit: 0\n", 3, "limit: "),
         (PLAIN + "limit: few\n", 3, "limit: "),
@@ -88,6 +92,7 @@ def test_nothing_is_complained_of_but_what_is_wrong(where, tmp_path):
         (PLAIN + "training:\n  epochs: .inf\n", 4, "training.epochs: "),
         (PLAIN + "training:\n  learning_rate: .nan\n", 4, "training.learning_rate: "),
         (PLAIN + "training:\n  learning_rate: .inf\n", 4, "training.learning_rate: "),
+        (PLAIN + "training:\n  least_steps: -1\n", 4, "training.least_steps: "),
         (PLAIN + "training:\n  warmup: 1\n", 4, "training.warmup: "),
         (PLAIN + "training:\n  batch_size: 1.5\n", 4, "training.batch_size: "),
         ("tasks: [sst2]\n", 1, "name is missing"),
@@ -202,6 +207,34 @@ def test_only_refuses_a_recipe_the_study_does_not_have(tmp_path):
     study = study_from(tmp_path, PLAIN + "recipes: [int8]\n")
     with pytest.raises(UnknownNameError, match="study 'plain': no recipe 'own'; known: baseline, int8"):
         study.chosen_recipes(("own",))
+
+
+SEVERAL = "name: several\ntasks: [sst2, rte]\nseeds: [0, 1, 2]\ntask_seeds: {sst2: [0]}\n"
+
+
+def test_a_task_may_have_seeds_of_its_own(tmp_path):
+    study = study_from(tmp_path, SEVERAL)
+    assert (study.seeds_of("sst2"), study.seeds_of("rte")) == ((0,), (0, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("tasks", "seeds", "expected"),
+    [
+        ((), (), {"sst2": (0,), "rte": (0, 1, 2)}),
+        (("rte",), (), {"rte": (0, 1, 2)}),
+        (("rte", "sst2"), (), {"sst2": (0,), "rte": (0, 1, 2)}),
+        ((), (5, 6), {"sst2": (5, 6), "rte": (5, 6)}),
+        (("sst2",), (7,), {"sst2": (7,)}),
+    ],
+)
+def test_a_study_is_narrowed_to_tasks_and_to_seeds(tasks, seeds, expected, tmp_path):
+    narrowed = study_from(tmp_path, SEVERAL).narrowed(tasks, seeds)
+    assert {task: narrowed.seeds_of(task) for task in narrowed.tasks} == expected
+
+
+def test_a_study_is_not_narrowed_to_a_task_it_does_not_have(tmp_path):
+    with pytest.raises(UnknownNameError, match=r"study 'several': no task 'rt'; did you mean 'rte'\?"):
+        study_from(tmp_path, SEVERAL).narrowed(("rt",), ())
 
 
 def test_changed_replaces_what_is_given_and_leaves_the_rest(tmp_path):

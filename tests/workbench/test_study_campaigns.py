@@ -153,6 +153,13 @@ def test_only_the_first_seed_is_timed(store, runs):
     assert measure_study(a_study(seeds=[2]), [*runs, *others], store, Quiet(), "") == []
 
 
+def test_a_task_with_seeds_of_its_own_is_timed_with_the_first_of_them(store, runs):
+    kept = keep_campaign(store, runs, a_study())
+    reviews = {"name": "reviews", "train": "a.csv", "test": "a.csv", "text": "text", "label": "label"}
+    study = a_study(tasks=[reviews], seeds=[2, 3], task_seeds={"reviews": [0]})
+    assert measure_study(study, runs, store, Quiet(), "") == [kept]
+
+
 def test_each_task_has_a_campaign_of_its_own(store, runs):
     kept = keep_campaign(store, runs, a_study())
     changes = {"task": "other", "data": {"source": "files", "fingerprint": "rows", "rows": {"test": 6}}}

@@ -65,6 +65,16 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others(family, ti
     assert any(not torch.equal(tensor, other.state_dict()[name]) for name, tensor in first.state_dict().items())
 
 
+def test_few_rows_are_seen_more_often_where_a_least_number_of_steps_is_asked_for(tiny_encoder, make_bench):
+    encoder = tiny_encoder("bert")
+    bench = make_bench(encoder)
+    options = {"epochs": 1, "batch_size": 32, "evaluations": 1}
+    an_epoch = -(-len(bench.data.train) // 32)
+    for least, steps in ((0, an_epoch), (an_epoch - 1, an_epoch), (an_epoch + 2, an_epoch + 2)):
+        made = Finetune(**options, least_steps=least).apply(encoder, make_bench(encoder))
+        assert made.lineage.steps[-1].detail["select"]["steps"] == steps
+
+
 def test_fine_tuning_leaves_the_given_encoder_alone(tiny_encoder, make_bench):
     encoder = tiny_encoder("bert")
     before = weights_of(encoder.model)
