@@ -9,16 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from workbench.augment import augmented
 from workbench.bench import Bench
 from workbench.encoder import Encoder
 from workbench.errors import ArtifactError, PlanError
-from workbench.families import family_of, part, quantity
-from workbench.lineage import Manifest
+from workbench.families import family_of, part, projection_width, quantity
+from workbench.lineage import Lineage, Manifest
+from workbench.plugins import STRATEGIES, load
 from workbench.shapes import SHAPES
-from workbench.sketch import Sketch
+from workbench.sketch import CLS_ONLY, GRAPH, ZEROED, Sketch
 from workbench.strategy import Strategy
 from workbench.student import HIDDEN, LOGITS, PROJECTIONS, UNLABELLED, Student, Weights
 from workbench.study import Training
@@ -37,6 +39,7 @@ class Distillation(Training, Strategy):
     needs = ("train", "teacher")
     claims = ("other-weights",)
     portable = True
+    refuses = (GRAPH, ZEROED)
 
     student: ShapeName | None = Field(default=None, description="a new student of this shape instead of the encoder")
     teacher: str | None = Field(default=None, description="folder of an artifact to learn from; the base if not given")
@@ -68,7 +71,7 @@ class Distillation(Training, Strategy):
         return self.model_copy(update={**alone, "epochs": self.epochs * (1 + self.augment)})
 
     def check(self, sketch: Sketch) -> Sketch:
-        """Refuse a teacher that answers another question, and layer maps that cannot be."""
+        """Refuse a teacher that answers another question, hidden states that are not there, and impossible maps."""
         if self.teacher:
             self._check_teacher(Manifest.read(Path(self.teacher).expanduser()), sketch)
         shaped = sketch
@@ -82,6 +85,16 @@ class Distillation(Training, Strategy):
             raise PlanError(f"layer_map names {len(self.layer_map)} teacher layers for a student of {shaped.layers}")
         if self.freeze_embeddings and self.student:
             raise PlanError("freeze_embeddings would keep a new student's embeddings random; leave it out")
+        if CLS_ONLY in shaped.traits and (self.hidden or self.relations):
+            raise PlanError(
+                "hidden and relations compare every token, but the last layer of this encoder is already cls-only; "
+                "move this step before the one that made it so, or set both to 0"
+            )
+        if sketch.respelt and not self.teacher and (self.hidden or self.relations):
+            raise PlanError(
+                "hidden and relations compare token by token, but the base splits text otherwise than this encoder "
+                "after an earlier step; move this step before that one, or set both to 0 and use soft only"
+            )
         return shaped
 
     def apply(self, encoder: Encoder, bench: Bench) -> Encoder:
@@ -117,10 +130,16 @@ class Distillation(Training, Strategy):
             raise PlanError(
                 f"teacher {self.teacher} is a graph and shows no hidden states; set hidden and relations to 0"
             )
+        if CLS_ONLY in _traits_of(lineage):
+            raise PlanError(
+                f"teacher {self.teacher} is cls-only and shows one token's state after its last layer; "
+                "set hidden and relations to 0"
+            )
         from transformers import AutoTokenizer
 
         theirs = tokenizer_fingerprint(AutoTokenizer.from_pretrained(Path(self.teacher or "").expanduser()))
-        if sketch.tokenizer and theirs != sketch.tokenizer:
+        # What spells like the base spells otherwise than an encoder whose spelling was changed since.
+        if sketch.tokenizer and (theirs == sketch.tokenizer) == sketch.respelt:
             raise PlanError(
                 f"teacher {self.teacher} splits text otherwise; set hidden and relations to 0, use soft only"
             )
@@ -152,24 +171,24 @@ class Distillation(Training, Strategy):
         )
 
     def _common_heads(self, student: Any, teacher: Encoder) -> int:
-        common = math.gcd(quantity(student.config, "hidden_size"), quantity(teacher.model.config, "hidden_size"))
+        common = math.gcd(_relation_width(student), _relation_width(teacher.model))
         if self.relation_heads and common % self.relation_heads:
             raise PlanError(f"relation_heads: {self.relation_heads} does not divide both widths")
         # Relation heads of eight numbers or more; the paper uses 48 for a width of 768.
         return self.relation_heads or max(
-            heads for heads in range(1, common + 1) if common % heads == 0 and common // heads >= 8
+            (heads for heads in range(1, common + 1) if common % heads == 0 and common // heads >= 8), default=1
         )
 
     def _told(self, teacher: Teacher, encoder: Encoder, rows: list[Row], weights: Weights) -> dict[str, Extra]:
         if not (self.soft or self.hidden or self.relations):
             return {}
-        told: dict[str, Extra] = {LOGITS: teacher.logits(rows)}
         if self.hidden or self.relations:
-            theirs = tokenizer_fingerprint(teacher.encoder.tokenizer)
-            if theirs != tokenizer_fingerprint(encoder.tokenizer):
+            theirs, own = (teacher.bench.tokens(each, rows) for each in (teacher.encoder, encoder))
+            if not (np.array_equal(theirs.ids, own.ids) and np.array_equal(theirs.starts, own.starts)):
                 raise PlanError(
                     "teacher and student split text differently; set hidden and relations to 0, use soft only"
                 )
+        told: dict[str, Extra] = {LOGITS: teacher.logits(rows)}
         if self.hidden:
             told |= {f"{HIDDEN}{layer}": teacher.hidden_states(rows, layer) for layer in weights.layer_map.values()}
         if self.relations:
@@ -193,6 +212,20 @@ class Distillation(Training, Strategy):
         for parameter in frozen:
             parameter.requires_grad_(False)
         return frozen
+
+
+def _traits_of(lineage: Lineage) -> set[str]:
+    """The traits that the steps of an encoder gave it; a new student has none of those of its predecessor."""
+    traits: set[str] = set()
+    for step in lineage.steps:
+        renewed = step.use == Distillation.name and step.options.get("student")
+        traits = set() if renewed else traits | set(load(STRATEGIES, step.use).gives)
+    return traits
+
+
+def _relation_width(model: Any) -> int:
+    """How wide the queries of the last layer are, whose relations are compared."""
+    return projection_width(model, quantity(model.config, "num_hidden_layers") - 1)
 
 
 def _of_shape(model: Any, name: str | None) -> Any:

@@ -21,7 +21,7 @@ from workbench.bench import Bench
 from workbench.encoder import Encoder
 from workbench.errors import PlanError
 from workbench.families import family_of, with_part, word_table
-from workbench.sketch import GRAPH, QUANTIZED, Sketch
+from workbench.sketch import GRAPH, QUANTIZED, QUANTIZED_TABLE, Sketch
 from workbench.strategy import Strategy
 
 FACTORIZED = "factorized"
@@ -80,7 +80,7 @@ class EmbeddingFactorization(Strategy):
     needs = ("train",)
     claims = ("fewer-parameters", "smaller-file")
     gives = (FACTORIZED,)
-    refuses = (GRAPH, QUANTIZED, FACTORIZED)
+    refuses = (GRAPH, QUANTIZED, QUANTIZED_TABLE, FACTORIZED)
 
     rank: int | None = Field(
         default=None, ge=1, description="width of the narrow table; a third of the full width if energy is absent too"
@@ -103,7 +103,7 @@ class EmbeddingFactorization(Strategy):
 
     def check(self, sketch: Sketch) -> Sketch:
         """Refuse a rank above the table's width; ALBERT's own table is narrower still and is checked by ``apply``."""
-        self._check_rank(min(sketch.hidden, sketch.vocabulary))
+        self._check_rank(min(sketch.hidden, sketch.vocabulary or sketch.hidden))
         return super().check(sketch)
 
     def apply(self, encoder: Encoder, bench: Bench) -> Encoder:

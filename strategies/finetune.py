@@ -8,6 +8,7 @@ from typing import Any
 
 from workbench.bench import Bench
 from workbench.encoder import Encoder
+from workbench.sketch import GRAPH, ZEROED
 from workbench.strategy import Strategy
 from workbench.study import Training
 from workbench.training import Job, by_length, lesson, train
@@ -20,6 +21,7 @@ class Finetune(Training, Strategy):
     needs = ("train",)
     claims = ("other-weights",)
     portable = True
+    refuses = (GRAPH, ZEROED)
 
     def apply(self, encoder: Encoder, bench: Bench) -> Encoder:
         """Give an encoder of the same shape with trained weights."""

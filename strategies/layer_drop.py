@@ -22,7 +22,7 @@ from workbench.encoder import Encoder
 from workbench.errors import PlanError
 from workbench.families import check_layers, quantity, with_layers
 from workbench.runtimes.torch_runtime import TorchRuntime
-from workbench.sketch import Sketch
+from workbench.sketch import CLS_ONLY, GRAPH, Sketch
 from workbench.strategy import Strategy
 from workbench.tasks.kinds import Kind, Logits
 from workbench.tokens import Tokens
@@ -41,6 +41,8 @@ class LayerDrop(Strategy):
     needs = ("calibrate",)
     claims = ("fewer-layers",)
     portable = True
+    # A layer that gives one token alone must stay the last.
+    refuses = (GRAPH, CLS_ONLY)
 
     keep: tuple[int, ...] | None = Field(
         default=None, min_length=1, description="layers that stay, counted from 0, in ascending order"

@@ -18,10 +18,9 @@ from workbench.bench import Bench
 from workbench.encoder import Encoder
 from workbench.errors import PlanError
 from workbench.families import Block, block_parameters, layers_of, put_parameter
-from workbench.sketch import GRAPH, QUANTIZED, Sketch
+from workbench.sketch import CLS_ONLY, GRAPH, QUANTIZED, SHARED, UNEVEN_HEADS, UNEVEN_NEURONS, Sketch
 from workbench.strategy import Strategy
 
-SHARED = "shared"
 BLOCKS: dict[str, tuple[Block, ...]] = {"all": ("attention", "ffn"), "attention": ("attention",), "ffn": ("ffn",)}
 Groups = Sequence[Sequence[int]]
 
@@ -33,7 +32,8 @@ class LayerSharing(Strategy):
     families = ("bert", "roberta", "distilbert")
     claims = ("fewer-parameters", "smaller-file")
     gives = (SHARED,)
-    refuses = (GRAPH, QUANTIZED, SHARED)
+    # Layers of different shapes have no weights in common.
+    refuses = (GRAPH, QUANTIZED, SHARED, CLS_ONLY, UNEVEN_HEADS, UNEVEN_NEURONS)
 
     groups: int | None = Field(
         default=None, ge=1, description="how many sets of weights there are; half as many as layers if not given"

@@ -98,3 +98,17 @@ def make_bench(tiny_task, tmp_path) -> Callable[..., object]:
         )
 
     return give
+
+
+@pytest.fixture
+def stepped(lively, make_bench) -> Callable[..., object]:
+    """Gives a lively encoder of a family after some steps."""
+
+    def give(family: str, *steps):
+        encoder = lively(family)
+        bench = make_bench(encoder)
+        for step in steps:
+            encoder = step.apply(encoder, bench)
+        return encoder
+
+    return give

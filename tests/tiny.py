@@ -16,6 +16,8 @@ FAMILIES = ("bert", "roberta", "albert", "distilbert")
 GOOD = ("lovely", "great", "bright", "warm", "clever", "moving")
 BAD = ("dull", "awful", "grey", "cold", "clumsy", "boring")
 THINGS = ("film", "story", "cast", "music", "ending", "picture", "script")
+# Words that no task has.
+RARE = ("quartz", "vexed", "zephyr", "onyx")
 LAYERS = 4
 
 
@@ -67,11 +69,11 @@ def write_pair_regression_files(folder: Path) -> OwnTask:
     )
 
 
-def write_base(family: str, folder: Path, **changes: Any) -> Path:
-    """Save a randomly initialised base of a family with a tokenizer of its own kind."""
+def write_base(family: str, folder: Path, words: tuple[str, ...] = (), **changes: Any) -> Path:
+    """Save a randomly initialised base of a family with a tokenizer of its own kind, which may know further words."""
     import torch
 
-    corpus = [text for text, _ in sentences(400, 5)]
+    corpus = [text for text, _ in sentences(400, 5)] + 100 * list(words)
     tokenizer = TOKENIZERS[family](corpus)
     torch.manual_seed(7)
     model = MODELS[family](len(tokenizer), changes)

@@ -11,7 +11,7 @@ from workbench.recipe import BASELINE
 from workbench.run import Run
 
 # Less than this share of exact zeroes comes about by itself.
-ZEROED_FROM = 0.05
+ZEROED_FROM = 0.07
 # Where fewer than this share of answers agree, equal scores hide that other rows are answered well.
 HIDDEN_BELOW = 0.95
 
@@ -163,6 +163,9 @@ def _without_int8_instructions(runs: Sequence[Run], campaigns: Sequence[Campaign
 
 
 def _may_be_int8(run: Run) -> bool:
-    """Whether a run has weights of int8; one whose size was not measured may have."""
+    """Whether a run multiplies by weights of int8; one whose size was not measured may do so.
+
+    Tables are unsigned bytes, which are looked up and not multiplied.
+    """
     sorts = [found.metric for found in run.measurements if found.metric.startswith("bytes/")]
-    return not run.is_baseline and (not sorts or any(sort.endswith("int8") for sort in sorts))
+    return not run.is_baseline and (not sorts or "bytes/int8" in sorts)

@@ -43,10 +43,12 @@ class Encoder:
         by: Strategy,
         detail: Mapping[str, Any] | None = None,
         tokenizer: Any = None,
+        portable: bool | None = None,
     ) -> Encoder:
         """A new encoder whose model, or runtime, is ``body``, with the step that made it in its lineage.
 
-        ``detail`` is what the step decided and its ``rebuild`` will need again; it must be plain JSON.
+        ``detail`` is what the step decided and its ``rebuild`` will need again; it must be plain JSON. ``portable``
+        says whether stock classes can hold this result, where that is not simply what the strategy declares.
         """
         provider = provider_of(STRATEGIES, by.name)
         step = MadeStep(
@@ -54,11 +56,14 @@ class Encoder:
             options=by.model_dump(mode="json"),
             provider=provider.distribution,
             version=provider.version,
-            portable=by.portable,
+            portable=by.portable if portable is None else portable,
             detail=dict(detail or {}),
         )
         runtime = body if isinstance(body, Runtime) else TorchRuntime(body)
-        return replace(self, runtime=runtime, tokenizer=tokenizer or self.tokenizer, lineage=self.lineage.plus(step))
+        lineage = self.lineage.plus(step)
+        if tokenizer:
+            lineage = lineage.model_copy(update={"max_length": tokenizer.model_max_length})
+        return replace(self, runtime=runtime, tokenizer=tokenizer or self.tokenizer, lineage=lineage)
 
     def logits(self, tokens: Tokens, told: Callable[[int], None] = lambda done: None) -> list[NDArray[np.float32]]:
         """The outputs for every example, in order. ``told`` hears the count done.

@@ -31,6 +31,13 @@ class Family:
     # The parts of a layer that make up each of its two halves, norms included.
     attention_block: tuple[str, ...] = ("attention",)
     ffn_block: tuple[str, ...] = ("intermediate", "output")
+    # The map that reads what the heads gathered; the map that makes neurons, and the one that reads them.
+    attention_output: str = "attention.output.dense"
+    ffn_maps: tuple[str, str] = ("intermediate.dense", "output.dense")
+    # The norms that take in what each of the two halves gives, added to what went into it.
+    norms: tuple[str, str] = ("attention.output.LayerNorm", "output.LayerNorm")
+    # What an attention module calls the number of its heads, and the width of all of them.
+    head_numbers: tuple[str, str] = ("num_attention_heads", "all_head_size")
     lacks: tuple[str, ...] = ()
 
     def key(self, meaning: str) -> str:
@@ -74,6 +81,9 @@ FAMILIES: dict[str, Family] = {
             attention="albert_layers.0.attention",
             attention_block=("albert_layers.0.attention",),
             ffn_block=("albert_layers.0.ffn", "albert_layers.0.ffn_output", "albert_layers.0.full_layer_layer_norm"),
+            attention_output="albert_layers.0.attention.dense",
+            ffn_maps=("albert_layers.0.ffn", "albert_layers.0.ffn_output"),
+            norms=("albert_layers.0.attention.LayerNorm", "albert_layers.0.full_layer_layer_norm"),
         ),
         Family(
             "distilbert",
@@ -86,6 +96,10 @@ FAMILIES: dict[str, Family] = {
             projections=("q_lin", "k_lin", "v_lin"),
             attention_block=("attention", "sa_layer_norm"),
             ffn_block=("ffn", "output_layer_norm"),
+            attention_output="attention.out_lin",
+            ffn_maps=("ffn.lin1", "ffn.lin2"),
+            norms=("sa_layer_norm", "output_layer_norm"),
+            head_numbers=("n_heads", "dim"),
             lacks=("token_types",),
         ),
     )
@@ -137,6 +151,16 @@ def word_table(model: Any) -> Any:
     return part(model, family_of(model.config).word_embeddings)
 
 
+def word_rows(model: Any) -> tuple[str, nn.Embedding]:
+    """The one plain table that word embeddings come from, and its path: all of their module, or a narrow part of it."""
+    top = family_of(model.config).word_embeddings
+    inside = [(name, module) for name, module in word_table(model).named_modules() if isinstance(module, nn.Embedding)]
+    if len(inside) != 1:
+        raise PlanError(f"the word embeddings have {len(inside) or 'no'} plain tables; one is needed")
+    name, table = inside[0]
+    return f"{top}.{name}".removesuffix("."), table
+
+
 def layers_of(model: Any) -> nn.ModuleList:
     """The transformer layers of a model, or ALBERT's layer groups."""
     return part(model, family_of(model.config).layers)  # type: ignore[no-any-return]
@@ -151,6 +175,12 @@ def projections(model: Any, layer: int) -> tuple[list[nn.Module], int]:
     groups = layer_groups(model.config)
     holder = layers_of(model)[groups[layer]].get_submodule(family.attention)
     return [holder.get_submodule(name) for name in family.projections], groups[:layer].count(groups[layer])
+
+
+def projection_width(model: Any, layer: int) -> int:
+    """How wide the queries of a layer are, as are its keys and values: the hidden size, unless heads are gone."""
+    query: Any = projections(model, layer)[0][0]
+    return int(query.out_features)
 
 
 def layer_groups(config: Any) -> list[int]:
@@ -169,6 +199,12 @@ def block_parameters(model: Any, layer: int, block: Block) -> dict[str, nn.Param
         for path in paths
         for name, parameter in part(holder, path).named_parameters(remove_duplicate=False)
     }
+
+
+def norm_after(model: Any, layer: int, block: Block) -> nn.Module:
+    """The norm that takes in what one half of an entry of the layer list gives, added to what went into it."""
+    attention, ffn = family_of(model.config).norms
+    return part(layers_of(model)[layer], attention if block == "attention" else ffn)  # type: ignore[no-any-return]
 
 
 def put_parameter(module: nn.Module, path: str, parameter: nn.Parameter) -> None:

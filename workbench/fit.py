@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Protocol
 
-from workbench.sketch import GRAPH
+from workbench.sketch import CLS_ONLY, GRAPH, QUANTIZED_TABLE, ZEROED
 
+# What reads badly after "already" as it is.
+SPOKEN = {
+    GRAPH: "turned into a runtime graph",
+    QUANTIZED_TABLE: "given a word table in few bits",
+    CLS_ONLY: "cls-only (its last layer gives the first token alone)",
+    ZEROED: "zeroed (its zeroes would be filled again)",
+}
 NO_CONTROL = "no step learns from a teacher, so there is no control; leave it out"
 
 
@@ -33,7 +40,9 @@ def misfit(step: Declares, traits: Collection[str], kind: str | None = None, fam
     if kind is not None and kind not in step.kinds:
         return f"cannot serve {kind} tasks; it serves {', '.join(step.kinds)}"
     clash = sorted(set(traits) & set(step.refuses))
-    return f"cannot work on an encoder that is already {_spoken(clash[0])}; move it before that step" if clash else None
+    if not clash:
+        return None
+    return f"cannot work on an encoder that is already {SPOKEN.get(clash[0], clash[0])}; move it before that step"
 
 
 def control_name(recipe: str) -> str:
@@ -47,7 +56,3 @@ def control_clash(recipe: str, taken: Collection[str]) -> str | None:
     if name not in taken:
         return None
     return f"recipe {name!r}: the name is needed for the control of {recipe!r}; choose another"
-
-
-def _spoken(trait: str) -> str:
-    return "turned into a runtime graph" if trait == GRAPH else trait

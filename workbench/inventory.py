@@ -32,10 +32,20 @@ class Weight:
         zeroed = numbers.size - int(np.count_nonzero(numbers != zero_point))
         return cls(part, numbers.dtype.name, numbers.size, zeroed, numbers.nbytes)
 
+    @classmethod
+    def packed(cls, part: Part, stored: NDArray[np.uint8], bits: int, zero_code: int) -> Self:
+        """Describe codes of few bits, as many to a byte as fit, one of which means zero."""
+        codes = (stored >> shift & (1 << bits) - 1 for shift in range(0, 8, bits))
+        zeroed = sum(int(np.count_nonzero(some == zero_code)) for some in codes)
+        return cls(part, f"uint{bits}", stored.size * 8 // bits, zeroed, stored.nbytes)
+
 
 @dataclass(frozen=True)
 class Inventory:
-    """The distinct weights of an encoder; scales and zero points of quantized ones are bookkeeping and left out."""
+    """The distinct weights of an encoder; scales and zero points of quantized ones are bookkeeping and left out.
+
+    Only those of a quantized word table are so many that they are listed, as bytes that hold no parameter.
+    """
 
     weights: tuple[Weight, ...]
 

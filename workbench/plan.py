@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from workbench.errors import PlanError, PluginError
-from workbench.families import family_of, quantity
+from workbench.families import family_of, longest_input, quantity
 from workbench.files import hash_of
 from workbench.finetuned import OpenedBase
 from workbench.fit import NO_CONTROL, control_clash, control_name
@@ -111,6 +111,7 @@ def sketch_of(config: Any, task: Task, tokenizer: str = "") -> Sketch:
         labels=task.labels,
         groups=int(config.num_hidden_groups) if family.shares_layers else 0,
         tokenizer=tokenizer,
+        positions=longest_input(config),
     )
 
 

@@ -108,13 +108,13 @@ def _by_rows_and_seeds(by_rows: Floats, shared: float, luck: Floats, error: floa
     by_seeds = np.sqrt(error) * luck
     fisher = by_rows + np.sqrt(error) * _with_tails(luck, freedom)
     welch = np.sqrt(total) * _with_tails((by_rows + by_seeds) / np.sqrt(total), freedom * (total / error) ** 2)
-    return WARY * fisher + (1 - WARY) * welch
+    return np.asarray(WARY * fisher + (1 - WARY) * welch)
 
 
 def _with_tails(standard: Floats, freedom: float) -> Floats:
     """Stretch standard draws as Student's t is stretched against the normal."""
     places = np.linspace(-STRETCHED, STRETCHED, 1 + 40 * STRETCHED)
-    return np.interp(standard, places, stdtrit(freedom, ndtr(places)))
+    return np.asarray(np.interp(standard, places, stdtrit(freedom, ndtr(places))))
 
 
 def _seen(score: Score, part: Answers) -> Floats:

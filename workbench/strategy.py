@@ -37,7 +37,15 @@ if TYPE_CHECKING:
     from workbench.encoder import Encoder
 
 Need = Literal["train", "calibrate", "teacher"]
-Claim = Literal["fewer-layers", "fewer-parameters", "smaller-file", "other-runtime", "other-weights"]
+Claim = Literal[
+    "fewer-layers",
+    "fewer-parameters",
+    "fewer-macs",
+    "smaller-file",
+    "other-runtime",
+    "other-weights",
+    "zeroed-weights",
+]
 
 ALL_FAMILIES = ("bert", "roberta", "albert", "distilbert")
 SEQUENCE_KINDS = ("classification", "regression")
@@ -47,9 +55,9 @@ class Strategy(BaseModel, ABC):
     """One way to change an encoder; subclasses declare what they need, serve and claim, and are otherwise options.
 
     ``needs``: what the bench must lend. ``families`` and ``kinds``: what can be served. ``claims``: what the result
-    visibly has, which the exam checks. ``portable``: whether stock transformers classes can hold the result.
-    ``gives`` and ``refuses``: traits this step adds, and traits an encoder must not have yet; that is how a
-    senseless order of steps is found at plan time.
+    visibly has, which the exam checks. ``portable``: whether stock transformers classes can hold the result; where
+    that depends on what was decided, ``evolve`` is told. ``gives`` and ``refuses``: traits this step adds, and traits
+    an encoder must not have yet; that is how a senseless order of steps is found at plan time.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

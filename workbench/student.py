@@ -47,8 +47,8 @@ class Student(nn.Module):
         self._weights = weights
         self._regression = regression
         width = quantity(model.config, "hidden_size")
-        maps = {str(own): nn.Linear(width, teacher_width) for own in weights.layer_map if width != teacher_width}
-        self.maps = nn.ModuleDict(maps if weights.hidden else {})
+        mapped = weights.layer_map if weights.hidden and width != teacher_width else ()
+        self.maps = nn.ModuleDict({str(own): nn.Linear(width, teacher_width) for own in mapped})
         self._last = quantity(model.config, "num_hidden_layers") - 1
 
     def forward(self, labels: torch.Tensor, **batch: torch.Tensor) -> dict[str, torch.Tensor]:

@@ -115,7 +115,7 @@ class Study(BaseModel):
 
     @model_validator(mode="after")
     def _task_seeds_are_of_its_tasks(self) -> Self:
-        known = [getattr(task, "name", task) for task in self.tasks]
+        known = self._by_name()
         strange = [task for task in self.task_seeds if task not in known]
         if strange:
             raise ValueError(f"task_seeds: {strange[0]!r} is not among the tasks ({', '.join(known)})")
@@ -168,13 +168,16 @@ class Study(BaseModel):
 
     def narrowed(self, tasks: tuple[str, ...], seeds: tuple[int, ...]) -> Self:
         """The study on some of its tasks, with the given seeds instead of its own; nothing given leaves it as it is."""
-        known = {getattr(task, "name", task): task for task in self.tasks}
+        known = self._by_name()
         for task in tasks:
             if task not in known:
                 raise UnknownNameError("task", task, known, where=f"study {self.name!r}: ")
         kept = {name: task for name, task in known.items() if not tasks or name in tasks}
         own = {} if seeds else {name: own for name, own in self.task_seeds.items() if name in kept}
         return self.changed(tasks=tuple(kept.values()), seeds=seeds or None, task_seeds=own)
+
+    def _by_name(self) -> dict[str, str | OwnTask]:
+        return {task if isinstance(task, str) else task.name: task for task in self.tasks}
 
     def chosen_tasks(self) -> list[Task]:
         """Look up every task of the study."""

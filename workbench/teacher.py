@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from workbench.bench import Bench
 from workbench.encoder import Encoder
-from workbench.families import projections, quantity
+from workbench.families import projection_width, projections, quantity
 from workbench.files import hash_of
 from workbench.runtimes.torch_runtime import TorchRuntime
 from workbench.tasks.data import rows_fingerprint
@@ -82,7 +82,7 @@ class Teacher:
 
     def projections(self, rows: Sequence[Row], layer: int) -> PerToken:
         """The query, key and value of every token in a layer, one after the other."""
-        width = 3 * quantity(self.encoder.model.config, "hidden_size")
+        width = 3 * projection_width(self.encoder.model, layer)
         return self._per_token(
             f"projections-{layer}", rows, width, lambda model, batch: with_projections(model, batch, layer)[1]
         )

@@ -258,10 +258,11 @@ def test_int8_of_a_run_whose_size_nobody_measured_is_reckoned_with():
 
 def test_no_int8_needs_no_word_of_it():
     assert of_all(used("a"), [int8_run(bytes__float32=5)], on_old_machines("a")) == []
+    assert of_all(used("a"), [int8_run(bytes__float32=5, bytes__uint8=5)], on_old_machines("a")) == []
     assert of_all(used("a"), [a_run("run-of-int8")], on_old_machines("a")) == []
     assert of_all(used("a"), [int8_run(bytes__int8=5).model_copy(update={"id": "untimed"})], on_old_machines("a")) == []
 
 
 def test_a_processor_with_instructions_for_int8_needs_no_word():
     sound = a_campaign(an_entry("int8", a_ratio(2.0)), id="a")
-    assert of_all(used("a"), [int8_run(bytes__uint8=5)], [sound]) == []
+    assert of_all(used("a"), [int8_run(bytes__int8=5)], [sound]) == []

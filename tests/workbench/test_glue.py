@@ -1,11 +1,10 @@
 """The nine GLUE tasks are read from the classic folder layout, line by line as their authors wrote them."""
 
-import os
 from pathlib import Path
 
 import pytest
+from real_glue import NO_GLUE, real_glue
 
-import workbench
 from workbench.errors import DataError, NoSourceError
 from workbench.metrics import check_metrics
 from workbench.plugins import TASKS, load, names
@@ -226,13 +225,7 @@ def test_a_folder_with_only_one_of_two_files_cannot_serve(root):
         read_task(glue_task("mnli"))
 
 
-def real_glue() -> Path | None:
-    beside = Path(workbench.__file__).parents[2] / "shared" / "glue"
-    chosen = Path(os.environ.get("WORKBENCH_TEST_GLUE") or beside)
-    return chosen if chosen.is_dir() else None
-
-
-@pytest.mark.skipif(real_glue() is None, reason="no GLUE files: set WORKBENCH_TEST_GLUE to a classic GLUE folder")
+@pytest.mark.skipif(real_glue() is None, reason=NO_GLUE)
 @pytest.mark.parametrize(
     ("name", "folder", "train", "dev"),
     [

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.inventory import Inventory, Weight
+from workbench.quantized_table import table_weight
 from workbench.runtimes.parts import part_named, part_of
 
 # Shapes, axes and position numbers are 64-bit integers in the graph, and parameters of nobody; biases of quantized
@@ -49,10 +50,14 @@ def _weight(name: str, stored: dict[str, Any], users: dict[str, list[Any]]) -> W
     from onnx import numpy_helper
 
     numbers = numpy_helper.to_array(stored[name])
+    part = part_of(_names(name, users))
+    of_table = table_weight(name, part, numbers)
+    if of_table:
+        return of_table
     beside = (f"{stem}{ZERO_POINT}" for stem in (name, name.removesuffix(QUANTIZED)))
     zero_point = next((numpy_helper.to_array(stored[near]) for near in beside if near in stored), np.zeros(1))
     axis = _channels(users.get(name, []))
-    return Weight.stored(part_of(_names(name, users)), numbers, _spread(zero_point, axis, numbers.ndim))
+    return Weight.stored(part, numbers, _spread(zero_point, axis, numbers.ndim))
 
 
 def _names(name: str, users: dict[str, list[Any]]) -> Iterator[str]:

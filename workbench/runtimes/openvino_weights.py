@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.inventory import Inventory, Weight
+from workbench.quantized_table import table_weight
 from workbench.runtimes.parts import part_named, part_of
 
 WEIGHT_TYPES = ("f32", "f16", "i8", "u8")
@@ -29,7 +30,9 @@ def openvino_inventory(model: Any) -> Inventory:
 
 def _weight(constants: list[Any]) -> Weight:
     part = part_of(name for constant in constants for name in _names(constant))
-    return Weight.stored(part, constants[0].get_data(), _zero_point(constants[0]))
+    numbers = constants[0].get_data()
+    of_table = table_weight(constants[0].get_friendly_name(), part, numbers)
+    return of_table or Weight.stored(part, numbers, _zero_point(constants[0]))
 
 
 def _names(node: Any) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from safetensors.torch import load_model, save_model
 
 from workbench.families import takes_token_types
 from workbench.inventory import Inventory, Weight
+from workbench.quantized_table import QuantizedTable, table_weight
 from workbench.runtimes.parts import part_of
 from workbench.runtimes.runtime import Runtime
 from workbench.tokens import Batch
@@ -65,14 +66,15 @@ class TorchRuntime(Runtime):
         save_model(self.model, str(folder / WEIGHTS), metadata={"format": "pt"})
 
     def inventory(self) -> Inventory:
-        """List every distinct tensor of parameters."""
+        """List every distinct tensor of parameters, and what a quantized table is stored as."""
         names: dict[int, list[str]] = {}
         tensors: dict[int, torch.Tensor] = {}
         for name, parameter in self.model.named_parameters(remove_duplicate=False):
             place = parameter.untyped_storage().data_ptr()
             names.setdefault(place, []).append(name)
             tensors[place] = parameter
-        return Inventory(tuple(_weight(tensor, names[place]) for place, tensor in tensors.items()))
+        learned = (_weight(tensor, names[place]) for place, tensor in tensors.items())
+        return Inventory((*learned, *_quantized_tables(self.model)))
 
     def macs(self, batch: Batch) -> int:
         """Count them while a real call runs."""
@@ -91,6 +93,15 @@ def _weight(tensor: torch.Tensor, names: list[str]) -> Weight:
         zeroed=int((tensor == 0).sum()),
         bytes=tensor.nbytes,
     )
+
+
+def _quantized_tables(model: Any) -> Iterator[Weight]:
+    for path, module in model.named_modules():
+        if isinstance(module, QuantizedTable):
+            for name, buffer in module.named_buffers(path):
+                weight = table_weight(name, part_of([name]), buffer.cpu().numpy())
+                if weight:
+                    yield weight
 
 
 def load_weights(model: Any, folder: Path) -> Any:
