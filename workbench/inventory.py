@@ -34,10 +34,15 @@ class Weight:
 
     @classmethod
     def packed(cls, part: Part, stored: NDArray[np.uint8], bits: int, zero_code: int) -> Self:
-        """Describe codes of few bits, as many to a byte as fit, one of which means zero."""
-        codes = (stored >> shift & (1 << bits) - 1 for shift in range(0, 8, bits))
-        zeroed = sum(int(np.count_nonzero(some == zero_code)) for some in codes)
-        return cls(part, f"uint{bits}", stored.size * 8 // bits, zeroed, stored.nbytes)
+        """Describe rows of codes of few bits, as many to a byte as fit, one of which means zero.
+
+        A row that is zero all along was zero; a single zero may be a small number that was rounded, and does not count.
+        """
+        in_a_byte = 8 // bits
+        zero_byte = sum(zero_code << bits * place for place in range(in_a_byte))
+        zero_rows = int((stored == zero_byte).all(axis=1).sum())
+        count = stored.size * in_a_byte
+        return cls(part, f"uint{bits}", count, zero_rows * count // len(stored), stored.nbytes)
 
 
 @dataclass(frozen=True)

@@ -210,7 +210,7 @@ def test_the_file_of_a_float_graph_is_smaller_by_what_the_table_is(name, forms, 
     shrunk = weight_bytes(whole, tmp_path / "whole") - weight_bytes(made.graph, tmp_path / "small")
     words, width = word_rows(made.given.model)[1].weight.shape
     # What is not saved are the graph's own words for unpacking, and the numbers of a row's groups.
-    assert shrunk == pytest.approx(4 * words * width - stored_bytes(words, width, 4, 64), abs=6000)
+    assert shrunk == pytest.approx(4 * words * width - stored_bytes(words, width, 4, 64), abs=8000)
 
 
 @pytest.mark.parametrize(("family", "name"), [pair for pair in ALL_GRAPHS if "openvino" not in pair[1]])

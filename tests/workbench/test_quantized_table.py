@@ -113,11 +113,12 @@ def test_numbers_of_any_size_have_steps(size):
 
 
 def test_every_code_counts_as_a_parameter_and_steps_as_bytes_alone():
-    rows = np.array([[0.0, 0.0, 4.0, -1.0]] * 3, np.float32)
+    # Two rows are zero; in the third a zero may have been rounded, as far as anybody can tell.
+    rows = np.array([[0.0, 0.0, 4.0, -1.0], [0.0] * 4, [0.0] * 4], np.float32)
     for bits, sort, size in ((8, "uint8", 12), (4, "uint4", 6)):
         stored = quantized(rows, bits, 2)
         codes = table_weight(f"bert.embeddings.word_embeddings.{CODES[bits]}", "embeddings", stored.codes)
-        assert codes == Weight("embeddings", sort, count=12, zeroed=6, bytes=size)
+        assert codes == Weight("embeddings", sort, count=12, zeroed=8, bytes=size)
         for name, numbers in ((MANTISSAS, stored.mantissas), (EXPONENTS, stored.exponents)):
             steps = table_weight(f"self.model.bert.embeddings.word_embeddings.{name}", "embeddings", numbers)
             assert steps == Weight("embeddings", "uint8", count=0, zeroed=0, bytes=3 * 2)
