@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 from reports.architecture import USUAL_LENGTH, share_of, short_count
 from reports.architecture_rows import Row, Shape, rows_of
-from reports.palette import BLUE, FONT, GREEN, GREY, INK
+from reports.palette import BLUE, FONT, GREEN, GREY, INK, INK_ON_DARK, INK_ON_LIGHT
 from reports.wording import counted, megabytes
 from workbench.architecture import Architecture
 from workbench.architecture_counts import disk_bytes, macs, parameters_by_part
@@ -29,6 +29,11 @@ LONGEST_LABEL = 60
 # Cells narrower than this run together; shapes narrower than a hair would vanish.
 NARROWEST_CELL, HAIR = 3.0, 2.0
 PART_COLOURS: dict[Part, str] = {"embeddings": BLUE, "encoder": GREY, "head": GREEN}
+# Of the page around it an image knows whether it is light or dark; where it does not even know that, INK is left.
+STYLE = "".join(
+    f"@media (prefers-color-scheme: {scheme}) {{ text {{ fill: {ink} }} }}"
+    for scheme, ink in (("light", INK_ON_LIGHT), ("dark", INK_ON_DARK))
+)
 # What no XML can hold, however it is escaped.
 FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -150,6 +155,7 @@ class _Pen:
             "font-family": FONT,
         }
         paper = ElementTree.Element("svg", attributes)
+        ElementTree.SubElement(paper, "style").text = STYLE
         ElementTree.SubElement(paper, "title").text = title
         ElementTree.SubElement(paper, "desc").text = " ".join(description)
         return cls(paper)

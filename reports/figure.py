@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import cache, cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
-import vl_convert
+from reports.palette import INK, config
 
-from reports.palette import CONFIG
+if TYPE_CHECKING:
+    # Whoever draws a chart loads Altair; whoever only shows tables and words need not wait for it.
+    import altair as alt
 
-# The newest of Vega-Lite that both Altair writes and the converter reads.
-VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-
-Chart = alt.Chart | alt.LayerChart
+    Chart = alt.Chart | alt.LayerChart
 
 
 @dataclass(frozen=True)
@@ -28,24 +26,39 @@ class Figure:
     caption: str
     chart: Chart
 
-    def spec(self) -> dict[str, Any]:
+    def spec(self, ink: str = INK) -> dict[str, Any]:
         """The chart as Vega-Lite, dressed in the palette; nothing in it points anywhere outside."""
+        return {**self._bare, "description": self.alt, "config": config(ink)}
+
+    @cached_property
+    def _bare(self) -> dict[str, Any]:
+        """The chart as Vega-Lite, undressed; a figure that is shown again need not be spelled out again."""
         found = self.chart.to_dict(validate=False)
         found.pop("$schema", None)
-        return {**found, "description": self.alt, "config": CONFIG}
+        return found
 
-    def fluid_spec(self) -> dict[str, Any]:
+    def fluid_spec(self, ink: str = INK) -> dict[str, Any]:
         """The same, as wide as what it stands in."""
-        return {**self.spec(), "width": "container"}
+        return {**self.spec(ink), "width": "container"}
 
     def svg(self) -> str:
         """The chart as a picture that needs nothing else."""
         return _svg(json.dumps(self.spec()))
 
 
+@cache
+def vega_lite() -> str:
+    """The newest version of Vega-Lite that both Altair writes and the converter reads."""
+    import altair as alt
+
+    return ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+
+
 @lru_cache(maxsize=256)
 def _svg(spec: str) -> str:
-    return str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE))
+    import vl_convert
+
+    return str(vl_convert.vegalite_to_svg(spec, vl_version=vega_lite()))
 
 
 def file_name(*parts: str) -> str:
@@ -56,9 +69,13 @@ def file_name(*parts: str) -> str:
 
 def layered(*charts: alt.Chart) -> alt.LayerChart:
     """Charts drawn over each other, the first one undermost."""
+    import altair as alt
+
     return alt.LayerChart(layer=list(charts))
 
 
 def rows(values: list[dict[str, Any]]) -> alt.Data:
     """Rows as the data of a chart."""
+    import altair as alt
+
     return alt.Data(values=values)

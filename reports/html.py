@@ -13,7 +13,7 @@ import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from reports.blocks import Block, Bullets, Code, Figures, Fold, Heading, Headline, Section, Table, Words
-from reports.figure import VEGA_LITE
+from reports.figure import vega_lite
 from reports.story import story, summary_of, title_of
 from workbench.dossier import Dossier
 
@@ -50,7 +50,7 @@ def content_policy(scripts: list[str]) -> str:
 @cache
 def vega_bundle() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script."""
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE)
+    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=vega_lite())
 
 
 class HtmlBlocks:

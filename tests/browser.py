@@ -93,6 +93,10 @@ class Browser:
         self.driver.get(address)
         self.settle()
 
+    def reload(self) -> None:
+        self.driver.refresh()
+        self.settle()
+
     def settle(self) -> None:
         """Wait until the page is drawn and nothing runs."""
         self._until(lambda: self.all("[data-testid='stMain'] h1") and not self.all(RUNNING), "the page to be drawn")
@@ -122,10 +126,19 @@ class Browser:
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
+    def chart_inks(self) -> set[str]:
+        """The colours of whatever stands written in charts."""
+        script = "return [...document.querySelectorAll('svg.marks text')].map(text => getComputedStyle(text).fill)"
+        return set(self.driver.execute_script(script))
+
+    def paper(self) -> str:
+        """The colour of the page."""
+        script = "return getComputedStyle(document.querySelector(\"[data-testid='stApp']\")).backgroundColor"
+        return str(self.driver.execute_script(script))
+
     def brightness(self) -> float:
         """How bright the paper is, from 0 to 255."""
-        script = "return getComputedStyle(document.querySelector(\"[data-testid='stApp']\")).backgroundColor"
-        shades = [float(shade) for shade in re.findall(r"[\d.]+", self.driver.execute_script(script))[:3]]
+        shades = [float(shade) for shade in re.findall(r"[\d.]+", self.paper())[:3]]
         return sum(shades) / len(shades)
 
     def photograph(self, path: Path, tallest: int = 6000) -> None:

@@ -158,6 +158,26 @@ def test_the_axes_of_the_chart_can_be_chosen(timed):
     assert _titles(charts(drawn(page))[0]) >= {"memory of the model, MB", "quality, ×100"}
 
 
+def test_the_chart_is_the_same_when_it_is_drawn_again_and_another_when_a_version_was_added(timed):
+    page = opened("overview")
+    before = charts(page)
+    assert charts(drawn(page)) == before
+    student = timed.read("reviews-student-s0")
+    added = {"id": "reviews-late-s0", "recipe": student.recipe.model_copy(update={"name": "late"})}
+    keep_run(timed, student.model_copy(update=added))
+    page.selectbox(key="best").set_value("size")
+    assert "late" in list(drawn(page).dataframe[0].value["recipe"])
+    across = next(box for box in page.selectbox if box.label == "Across")
+    across.set_value("disk")
+    assert "late" in json.dumps(charts(drawn(page)))
+
+
+def test_charts_write_in_the_colour_of_the_page(timed):
+    found = [*charts(opened("overview")), *charts(opened("compare_two")), *charts(opened("run"))]
+    assert len(found) > 4
+    assert {chart["config"]["axis"]["labelColor"] for chart in found} == {"currentColor"}
+
+
 def _titles(spec: dict) -> set[str]:
     return {
         channel["title"]

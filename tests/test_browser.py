@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from browser import Browser, dashboard_of, missing_browser
+from contrast import contrast
 from dossiers import HOSTILE_MESSAGE, HOSTILE_TEXTS, VERSIONS, keep_campaign, keep_failure, keep_versions
 from selenium.webdriver.common.keys import Keys
 
@@ -51,6 +52,45 @@ def test_every_page_can_be_walked_to_and_none_fails(window, address, scheme):
         window.photograph(PICTURES / f"{page.lower().replace(' ', '_')}_{scheme}.png")
         assert not window.all("[data-testid='stException']"), f"{page}: {window.text()}"
     assert (window.brightness() > 128) == (scheme == "light")
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_what_charts_write_is_plain_to_read(window, address, scheme):
+    window.colours(scheme)
+    window.open(address)
+    for page in ("Overview", "Run", "Configurations"):
+        window.walk_to(page)
+        inks = window.chart_inks()
+        assert inks, page
+        assert min(contrast(ink, window.paper()) for ink in inks) >= 7, page
+
+
+def test_charts_are_still_plain_to_read_when_light_becomes_dark(window, address):
+    window.colours("light")
+    window.open(address)
+    (before,) = window.chart_inks()
+    window.colours("dark")
+    window.settle()
+    (after,) = window.chart_inks()
+    assert before != after
+    assert contrast(after, window.paper()) >= 7
+
+
+def test_a_store_that_is_typed_is_shown_again_after_a_reload(window, address, tmp_path):
+    other = RunStore(tmp_path / "other store")
+    keep_versions(other, "tickets")
+    window.open(address)
+    window.wait_for_text("task reviews")
+    (field,) = window.all("[data-testid='stSidebar'] input[type='text']:not([role='combobox'])")
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys(str(other.root), Keys.ENTER)
+    window.wait_for_text("task tickets")
+    window.reload()
+    window.wait_for_text("task tickets")
+    for page in ("Configurations", "Overview"):
+        window.walk_to(page)
+        window.reload()
+    window.wait_for_text("task tickets")
 
 
 def test_a_slider_that_is_moved_changes_the_recommendation(window, address):

@@ -17,6 +17,9 @@ from workbench.errors import PluginError, UsageError
 from workbench.store import STORE_VARIABLE, default_store
 
 APP = Path(workbench.__file__).parents[1] / "app.py"
+# Streamlit's own command, with everything loaded before anybody looks. Our folder is put before all others, and the
+# current one nowhere: it may well hold a folder called reports.
+START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from reports.pages.serving import main; main()"
 PORT = 8501
 # Only this machine may look, nobody is told of it, and nothing waits for an answer on the terminal.
 SETTINGS = {
@@ -65,6 +68,7 @@ def check_port(port: int) -> None:
 def _become_streamlit(store: Path, port: int) -> NoReturn:
     """Put the server into this process's place, so that whoever ends this process ends the server."""
     options = [part for name, value in SETTINGS.items() for part in (f"--{name}", value)]
-    command = [sys.executable, "-m", "streamlit", "run", str(APP), *options, "--server.port", str(port)]
+    start = [sys.executable, "-P", "-c", START, str(APP.parent)]
+    command = [*start, "run", str(APP), *options, "--server.port", str(port)]
     sys.stdout.flush()
     os.execve(sys.executable, command, {**os.environ, STORE_VARIABLE: str(store)})

@@ -5,20 +5,23 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
 from workbench.errors import StoreError
 from workbench.files import hash_of, write_text_whole
-from workbench.judging import Judgement, SeedPair, judge
 from workbench.predictions import Predictions, read_predictions
 from workbench.run import Run
 from workbench.statistics import Verdict, interval_of
 from workbench.store import PREDICTIONS, RunStore
 
+if TYPE_CHECKING:
+    # What was judged before is read back at once; what judges is loaded only when there is something to judge.
+    from workbench.judging import Judgement
+
 # To be raised when judging changes, so that what was judged before is judged again.
-METHOD = 2
+METHOD = 3
 
 
 class FlipCount(BaseModel):
@@ -100,6 +103,8 @@ def judged_once(
     kept = store.judged_file(hash_of([METHOD, metric, [[_state(path) for path in pair] for pair in files]]))
     with contextlib.suppress(OSError, ValidationError):
         return Judged.model_validate_json(kept.read_bytes())
+    from workbench.judging import SeedPair, judge
+
     seeds = [SeedPair(run.seed, read(ours), read(base)) for (run, _), (ours, base) in zip(pairs, files, strict=True)]
     try:
         found = Judged.of(judge(metric, seeds))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, Self
 
@@ -138,7 +139,8 @@ class RunIndex:
 
     def _load(self) -> dict[str, Kept]:
         try:
-            kept = IndexFile.model_validate_json(self._file.read_bytes())
+            told = self._file.stat()
+            kept = _parsed(self._file, told.st_mtime_ns, told.st_size, told.st_ino)
         except (OSError, ValidationError):
             return {}
         return kept.runs if kept.schemas == SCHEMAS else {}
@@ -146,6 +148,12 @@ class RunIndex:
     def _keep(self, found: dict[str, Kept]) -> None:
         with contextlib.suppress(OSError):
             write_text_whole(self._file, IndexFile(runs=found).model_dump_json())
+
+
+@lru_cache(maxsize=4)
+def _parsed(index: Path, mtime_ns: int, size: int, inode: int) -> IndexFile:
+    """What stands in an index; one that nobody wrote since is not parsed again, which is what takes longest."""
+    return IndexFile.model_validate_json(index.read_bytes())
 
 
 def _state(record: Path) -> tuple[int, int]:

@@ -1,33 +1,31 @@
-"""Choosing: which store, study, task and seeds the pages show, kept while a person walks from page to page."""
+"""Choosing: which study, task and seeds of a store the pages show, kept while a person walks from page to page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import streamlit as st
 
+from reports.pages.address import tell, told
 from reports.pages.plain_words import plain
+from reports.pages.reading import are_listed, heads_of, is_read, newest_first, study_of
+from reports.pages.store_field import the_store
 from reports.pages.welcome import show_welcome
-from workbench.campaign_store import CampaignStore
 from workbench.compare import Comparison
 from workbench.errors import WorkbenchError
-from workbench.evidence import Evidence, gather
-from workbench.run_index import RunHead, RunIndex
-from workbench.store import RunStore, default_store
+from workbench.evidence import Evidence
+from workbench.run_index import RunHead
+from workbench.store import RunStore
 
-STORE_KEY = "store folder"
 STUDY_KEY = "study"
 TASK_KEY = "task"
 SEEDS_KEY = "seeds"
 ONE_TASK_KEY = "one task"
-READ_KEY = "studies read"
 EVERYTHING = "mean over all tasks"
-# A record that was changed by hand is noticed after so many seconds; new ones are at once.
-HEADS_SECONDS = 30.0
 T = TypeVar("T")
 Preview = Callable[[Sequence[RunHead]], None]
 
@@ -57,30 +55,21 @@ def the_choice(preview: Preview | None = None) -> Choice | None:
     study = the_study(heads)
     mine = tuple(head for head in heads if head.study == study)
     names = _names(study, mine)
-    with _previewed((str(store.root), *names), preview, mine):
-        evidence, comparison = _read(store, names)
+    evidence, comparison = _read(store, names, partial(preview, mine) if preview else None)
     return Choice(store, study, the_task(comparison), mine, evidence, comparison)
-
-
-def the_store() -> RunStore:
-    """The store named in the sidebar; by default the one that the command line uses."""
-    st.session_state.setdefault(STORE_KEY, str(default_store()))
-    # Streamlit forgets the value of a field that a page does not draw, unless it is set anew.
-    st.session_state[STORE_KEY] = st.session_state[STORE_KEY]
-    folder = st.sidebar.text_input("Store", key=STORE_KEY, help="Folder of kept runs")
-    return RunStore(Path(folder).expanduser())
 
 
 def the_heads(store: RunStore) -> list[RunHead]:
     """The heads of all runs; what cannot be read is named below the store."""
     try:
-        heads, damaged = _heads(str(store.root), _state(store))
+        with _waiting(are_listed(store), "reading the store"):
+            heads, damaged = heads_of(store)
     except WorkbenchError as error:
         st.error(plain(str(error)))
         st.stop()
     if damaged:
-        told = "1 record cannot be read" if len(damaged) == 1 else f"{len(damaged)} records cannot be read"
-        with st.sidebar.expander(told, icon=":material/warning:"):
+        title = "1 record cannot be read" if len(damaged) == 1 else f"{len(damaged)} records cannot be read"
+        with st.sidebar.expander(title, icon=":material/warning:"):
             st.caption("They are left out everywhere. Running their study again makes them anew.")
             for sentence in damaged:
                 st.text(sentence)
@@ -88,10 +77,11 @@ def the_heads(store: RunStore) -> list[RunHead]:
 
 
 def the_study(heads: Sequence[RunHead]) -> str:
-    """The study chosen in the sidebar; by default the one that was run last."""
-    newest_first = sorted(heads, key=lambda head: head.created, reverse=True)
-    studies = list(dict.fromkeys(head.study for head in newest_first))
-    return kept_choice(st.sidebar, "Study", studies, STUDY_KEY)
+    """The study chosen in the sidebar, at first the one in the address, by default the one that was run last."""
+    studies = newest_first(heads)
+    study = kept_choice(st.sidebar, "Study", studies, STUDY_KEY, told("study"))
+    tell("study", None if study == studies[0] else study)
+    return study
 
 
 def the_task(comparison: Comparison) -> str | None:
@@ -127,9 +117,12 @@ def the_evidence(store: RunStore, study: str) -> Evidence:
     return _read(store, (study,))[0]
 
 
-def _read(store: RunStore, names: Sequence[str]) -> tuple[Evidence, Comparison]:
+def _read(
+    store: RunStore, names: Sequence[str], preview: Callable[[], None] | None = None
+) -> tuple[Evidence, Comparison]:
     try:
-        return _gathered(str(store.root), tuple(names), _state(store))
+        with _waiting(is_read(store, names), "judging the answers of this study, which is done once", preview):
+            return study_of(store, names)
     except WorkbenchError as error:
         st.error(plain(str(error)))
         st.stop()
@@ -155,30 +148,18 @@ def _names(study: str, heads: Sequence[RunHead]) -> tuple[str, ...]:
 
 
 @contextmanager
-def _previewed(key: tuple[str, ...], preview: Preview | None, heads: Sequence[RunHead]) -> Iterator[None]:
-    """Show what the index knows until all is read, unless this person has seen all of it before."""
-    seen: set[tuple[str, ...]] = st.session_state.setdefault(READ_KEY, set())
+def _waiting(is_there: bool, words: str, preview: Callable[[], None] | None = None) -> Iterator[None]:
+    """Say what is waited for, and show the preview, unless it is there already."""
+    # The place is taken in either case: what stands below must not move, or browsers would draw it anew.
     place = st.empty()
-    if preview and key not in seen:
+    if is_there:
+        yield
+        return
+    try:
         with place.container():
-            preview(heads)
-    yield
-    place.empty()
-    seen.add(key)
-
-
-@st.cache_resource(max_entries=4, ttl=HEADS_SECONDS, show_spinner="reading the store")
-def _heads(root: str, state: tuple[int, ...]) -> tuple[list[RunHead], list[str]]:
-    return RunIndex(RunStore(Path(root))).heads()
-
-
-@st.cache_resource(max_entries=8, show_spinner="judging the answers of this study, which is done once")
-def _gathered(root: str, names: tuple[str, ...], state: tuple[int, ...]) -> tuple[Evidence, Comparison]:
-    evidence = gather(RunStore(Path(root)), names)
-    return evidence, evidence.comparison()
-
-
-def _state(store: RunStore) -> tuple[int, ...]:
-    """Changes whenever a run or a campaign comes or goes."""
-    folders = (store.folder("here").parent, CampaignStore(store).root)
-    return tuple(folder.stat().st_mtime_ns if folder.is_dir() else 0 for folder in folders)
+            if preview:
+                preview()
+            with st.spinner(words):
+                yield
+    finally:
+        place.empty()

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from reports.pages.choosing import the_heads, the_store
+from reports.pages.choosing import the_heads
 from reports.pages.option_widgets import seeded
 from reports.pages.plain_words import plain
 from reports.pages.started_studies import show_started
+from reports.pages.store_field import the_store
 from reports.pages.study_editor import edit_study, open_study
 from reports.wording import sentence
 from workbench.errors import WorkbenchError

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from reports.blocks import Bullets, Fold
-from reports.chart_pareto import drawn_axis, pareto_figure
+from reports.figure import Figure
 from reports.number_table import COLUMNS, head_rows, number_rows
 from reports.pages.choosing import Choice, the_choice
 from reports.pages.drawing import draw
@@ -18,7 +18,9 @@ from reports.pages.limits import choose_limits
 from reports.pages.links import link_to
 from reports.pages.plain_words import plain
 from reports.pages.recommended import show_recommendation
+from reports.pages.shelf import Shelf
 from reports.wording import ABSENT, counted, ended, sentence
+from workbench.compare import Comparison
 from workbench.line import AXES, Line
 from workbench.recipe import BASELINE
 from workbench.recommend import recommend
@@ -33,6 +35,7 @@ AXIS_NAMES = {
     "macs": "operations (MACs)",
 }
 ROW_HEIGHT, MOST_ROWS = 35, 16
+_FIGURES: Shelf[tuple[Comparison, Figure | None]] = Shelf(most=16)
 
 
 def show() -> None:
@@ -43,13 +46,18 @@ def show() -> None:
         return
     lines = choice.comparison.of_task(choice.task)
     st.caption(plain(_summary(choice, lines)))
-    if any(line.quality for line in lines):
+    finished = any(line.quality for line in lines)
+    if finished:
         _answer(choice, lines)
-        _chart(choice, lines)
     else:
         st.info("No version was carried to its end here yet, so there is nothing to recommend. See below what failed.")
+    # The chart stands above the table but takes longer to be made, and a browser longer to draw.
+    place = st.container()
     _table(lines)
     _remarks(choice, lines)
+    if finished:
+        with place:
+            _chart(choice, lines)
 
 
 def _preview(heads: Sequence[RunHead]) -> None:
@@ -85,6 +93,9 @@ def _answer(choice: Choice, lines: Sequence[Line]) -> None:
 
 
 def _chart(choice: Choice, lines: Sequence[Line]) -> None:
+    # Altair takes long to load; whoever looks first sees the table meanwhile.
+    from reports.chart_pareto import drawn_axis
+
     st.subheader("The trade-off")
     measured = [axis for axis in AXES if sum(line.delta(axis) is not None for line in lines) > 1]
     if len(measured) < 2:
@@ -93,11 +104,20 @@ def _chart(choice: Choice, lines: Sequence[Line]) -> None:
     left, right = st.columns(2)
     across = _axis(left, "Across", measured, drawn_axis(lines))
     up = _axis(right, "Up", [axis for axis in measured if axis != across], "quality")
-    figure = pareto_figure(choice.comparison, choice.task, (across, up))
+    figure = _figure(choice.comparison, choice.task, (across, up))
     if figure:
         draw(figure)
     else:
         st.info("There is no chart: fewer than two versions were measured in both.")
+
+
+def _figure(comparison: Comparison, task: str | None, axes: tuple[str, str]) -> Figure | None:
+    """The chart, made once: it takes longer than all else on this page, and no limit changes it."""
+    from reports.chart_pareto import pareto_figure
+
+    # As long as a comparison is kept beside its chart, no other can have the same id.
+    key = (id(comparison), task, axes)
+    return _FIGURES.get(key, lambda: (comparison, pareto_figure(comparison, task, axes)))[1]
 
 
 def _axis(place: Any, label: str, axes: list[str], default: str) -> str:

@@ -117,7 +117,7 @@ def _larder() -> Larder:
     return Larder(entries=tuple(catalogue(Cache.default())), book=cookbook())
 
 
-@st.cache_data(ttl=FRESH_SECONDS, show_spinner=False)
+@st.cache_resource(ttl=FRESH_SECONDS, show_spinner=False)
 def _questions(root: str) -> dict[str, str]:
     """What each installed task asks, by its name."""
     return {row["name"]: row["question"] for row in list_tasks(RunStore(Path(root))).rows}

@@ -224,7 +224,7 @@ def _kept_rows(path: str) -> tuple[Row, ...]:
     return tuple(row for rows in read_rows(Path(path)).values() for row in rows)
 
 
-@st.cache_data(max_entries=32, show_spinner="looking at the encoders")
+@st.cache_resource(max_entries=32, show_spinner="looking at the encoders")
 def _text_count(artifacts: list[str]) -> int:
     """How many texts are asked about at a time; told by the first artifact that is whole."""
     fault = ArtifactError("there is nothing to ask")

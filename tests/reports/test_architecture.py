@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 import vl_convert
+from contrast import contrast
 
 from reports.architecture import (
     PIECE_COLOURS,
@@ -211,17 +212,6 @@ def test_a_table_is_widened_where_its_family_does_it(family, order):
     assert names[-1] == "words"
 
 
-def brightness(colour):
-    channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in channels]
-    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
-def contrast(one, other):
-    low, high = sorted((brightness(one), brightness(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
 @pytest.mark.parametrize("paper", [LIGHT_PAPER, DARK_PAPER])
 def test_every_colour_is_legible_on_light_and_on_dark_paper(paper):
     drawn = "".join(architecture_svg(architecture, name) for name, architecture in VARIANTS.items())
@@ -229,3 +219,10 @@ def test_every_colour_is_legible_on_light_and_on_dark_paper(paper):
     assert all(contrast(colour, paper) >= 3 for colour in {*fills, *PIECE_COLOURS.values()})
     assert contrast(INK, paper) >= 4
     assert {text.get("fill") for text in parsed(architecture_svg(BASE, "x")).iter(f"{SVG}text")} == {INK}
+
+
+def test_on_paper_that_is_known_to_be_light_or_dark_the_drawing_is_plain_to_read():
+    (style,) = parsed(architecture_svg(BASE, "x")).iter(f"{SVG}style")
+    inks = dict(re.findall(r"prefers-color-scheme: (\w+)\) \{ text \{ fill: (#\w{6})", style.text))
+    assert contrast(inks["light"], LIGHT_PAPER) >= 7
+    assert contrast(inks["dark"], DARK_PAPER) >= 7

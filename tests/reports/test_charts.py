@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from contrast import contrast
 from records import a_comparison, a_judged, a_line
 
 from reports import palette
@@ -19,15 +20,24 @@ from workbench.judged import FlipCount
 from workbench.stages import Stage
 
 
-def luminance(colour: str) -> float:
-    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+@pytest.mark.parametrize(
+    ("ink", "paper"),
+    [(palette.INK_ON_LIGHT, palette.LIGHT_PAPER), (palette.INK_ON_DARK, palette.DARK_PAPER)],
+)
+def test_where_the_paper_is_known_its_ink_is_plain_to_read(ink, paper):
+    assert contrast(ink, paper) >= 7
 
 
-def contrast(one: str, other: str) -> float:
-    dark, light = sorted((luminance(one), luminance(other)))
-    return (light + 0.05) / (dark + 0.05)
+def test_whatever_a_chart_writes_is_in_the_ink_it_is_given():
+    config = pareto_figure(a_comparison(*LINES)).fluid_spec("currentColor")["config"]
+    written = {
+        (part, name): value
+        for part in ("axis", "legend", "title", "text")
+        for name, value in config[part].items()
+        if name.lower().endswith("color") and name not in ("domainColor", "tickColor", "gridColor")
+    }
+    assert len(written) == 6
+    assert set(written.values()) == {"currentColor"}
 
 
 @pytest.mark.parametrize("colour", [*palette.SERIES, palette.INK, *palette.STANDINGS.values()])

@@ -13,7 +13,7 @@ import vl_convert
 from dossiers import HOSTILE_LABELS, HOSTILE_MESSAGE, HOSTILE_TASK, HOSTILE_TEXTS, STUDY_FILE, a_dossier
 from html_pages import HtmlPage
 
-from reports.figure import VEGA_LITE
+from reports.figure import vega_lite
 from reports.html import html_report
 from workbench.wish import Wish
 
@@ -177,7 +177,7 @@ def test_every_chart_can_be_drawn_and_holds_no_address(name, request):
         spec = json.loads(text)
         assert spec["width"] == "container"
         assert "$schema" not in spec
-        svg = vl_convert.vegalite_to_svg({**spec, "width": 400}, vl_version=VEGA_LITE)
+        svg = vl_convert.vegalite_to_svg({**spec, "width": 400}, vl_version=vega_lite())
         assert svg.startswith("<svg")
 
 

@@ -20,7 +20,9 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Bert
 
 from strategies.distillation import Distillation
 from strategies.embedding_factorization import EmbeddingFactorization
+from strategies.embedding_quantization import EmbeddingQuantization
 from strategies.int8_dynamic import Int8Dynamic
+from strategies.last_layer_cls_only import LastLayerClsOnly
 from strategies.layer_drop import LayerDrop
 from strategies.layer_sharing import LayerSharing
 from strategies.onnx_graph import OnnxGraph
@@ -300,7 +302,7 @@ def test_a_long_recipe_answers_alike_in_torch_and_in_every_graph(family, knowing
     encoder = knowing(family)
     bench = briefly(make_bench(encoder))
     steps = [VocabularyTrim(), PositionTrim(), LayerDrop(layers=2), EmbeddingFactorization(rank=8)]
-    steps += [LayerSharing(groups=1), Distillation(**BRIEF)]
+    steps += [LayerSharing(groups=1), Distillation(**BRIEF), LastLayerClsOnly(), EmbeddingQuantization()]
     sketch = sketch_of(encoder.model.config, bench.data.task, tokenizer_fingerprint(encoder.tokenizer))
     for step in [*steps, OnnxGraph()]:
         sketch = check_fit(step, sketch)

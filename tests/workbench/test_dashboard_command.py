@@ -63,7 +63,8 @@ def test_it_listens_here_only_and_ends_quietly_when_interrupted(tmp_path):
     port = free_port()
     command = [sys.executable, "-m", "workbench.cli", "dashboard", "--store", str(tmp_path), "--port", str(port)]
     told = tmp_path / "told"
-    # From another folder, with nothing of the repository on the path but what is installed.
+    # From another folder, with nothing of the repository on the path but what is installed. A store holds reports.
+    (tmp_path / "reports").mkdir()
     with told.open("wb") as log:
         server = subprocess.Popen(command, stdout=log, stderr=log, cwd=tmp_path, env=_environment())
     try:
@@ -76,6 +77,7 @@ def test_it_listens_here_only_and_ends_quietly_when_interrupted(tmp_path):
     said = told.read_text()
     assert f"dashboard of {tmp_path}: http://localhost:{port}" in said
     assert "Traceback" not in said
+    assert "WARNING" not in said.upper()
 
 
 def _environment() -> dict[str, str]:
