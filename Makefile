@@ -26,6 +26,7 @@ benchmarks: $(STAMP)
 	$(BIN)/python tests/benchmarks/evaluation.py
 	$(BIN)/python tests/benchmarks/strategy_cost.py
 	$(BIN)/python tests/benchmarks/large_store.py
+	$(BIN)/python tests/benchmarks/dashboard.py
 
 dashboard: $(STAMP)
 	$(BIN)/workbench dashboard
