@@ -162,12 +162,13 @@ def looks(store: RunStore, folder: Path) -> list[Look]:
     """Every look, the one first that nobody looked before."""
     LARGE_STORE["forget"](store)
     LARGE_STORE["forget_judged"](store)
-    never = first_session(store, folder)[1]
+    never = first_session(store, folder)
     first = [first_session(store, folder) for _ in range(ROUNDS)]
     later = later_sessions(store, folder)
     return [
+        Look("until the server answers, store never looked at", [never[0]]),
+        Look("first view then", [never[1]]),
         Look("until the server answers", [ready for ready, _ in first]),
-        Look("first view of a store that was never looked at", [never]),
         Look("first view in a server's first session", [seen for _, seen in first], VIEW_SECONDS),
         Look("first view in a fresh browser profile", later["fresh"], VIEW_SECONDS),
         Look("first view on reload", later["again"], VIEW_SECONDS),
