@@ -221,7 +221,9 @@ def test_senseless_options_are_refused(options, said):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", [FfnPruning(), FfnPruning(spread="even"), HeadPruning()], ids=repr)
+@pytest.mark.parametrize(
+    "step", [FfnPruning(), FfnPruning(spread="even"), HeadPruning()], ids=["neurons", "neurons-even", "heads"]
+)
 def test_on_the_embedded_base_refitting_keeps_the_states_of_unseen_rows_nearer(step, tmp_path):
     # Its head is untrained, so that its answers hardly depend on the text and would tell nothing.
     study = Study(name="embedded", tasks=("rotten-tomatoes",))
