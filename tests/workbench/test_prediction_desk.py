@@ -160,6 +160,7 @@ def test_the_process_ends_when_nobody_can_ask_any_more():
     pid = desk.pid
     del desk
     until_gone(pid)
+    assert mark_of(pid) is None
 
 
 @pytest.mark.slow
