@@ -109,7 +109,7 @@ class Distillation(Training, Strategy):
         width = quantity(teacher.encoder.model.config, "hidden_size") if weights.hidden else 0
         in_class = Student(model, weights, width, regression=bench.data.task.kind == "regression")
         frozen = self._freeze(model)
-        job = Job(bench.data.task, self.training(), bench.seed, f"distilling {bench.data.task.name}")
+        job = Job(bench.data.task, self.training(bench.precision), bench.seed, f"distilling {bench.data.task.name}")
         outcome = train(in_class, learn, select, job, bench.workplace, bench.progress)
         for parameter in frozen:
             parameter.requires_grad_(True)

@@ -29,7 +29,7 @@ class Finetune(Training, Strategy):
         learn = lesson(bench.tokens(encoder, data.train), data.train)
         chosen = by_length(data.select)
         select = lesson(bench.tokens(encoder, chosen), chosen)
-        job = Job(data.task, self.training(), bench.seed, f"fine-tuning {data.task.name} again")
+        job = Job(data.task, self.training(bench.precision), bench.seed, f"fine-tuning {data.task.name} again")
         outcome = train(copy.deepcopy(encoder.model), learn, select, job, bench.workplace, bench.progress)
         return encoder.evolve(outcome.model, by=self, detail={"select": outcome.told()})
 

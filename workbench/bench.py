@@ -9,6 +9,7 @@ from pathlib import Path
 from workbench.cache import Cache
 from workbench.encoder import Encoder
 from workbench.progress import Reporter
+from workbench.study import Precision
 from workbench.tasks.data import TaskData
 from workbench.tasks.task import Row
 from workbench.tokens import Tokens, tokenize_once
@@ -19,6 +20,7 @@ class Bench:
     """The task's rows, the fine-tuned base as teacher, a seed, two folders and somebody to tell of progress.
 
     ``scratch`` is empty and goes away; ``workplace`` outlives a kill, so that long training can be taken up again.
+    ``precision`` is the study's arithmetic of training, for strategies whose options name none.
     Test rows are in ``data.tests`` because measuring needs them there; a strategy must not look at them.
     """
 
@@ -29,6 +31,7 @@ class Bench:
     workplace: Path
     progress: Reporter
     cache: Cache
+    precision: Precision | None = None
 
     def tokens(self, encoder: Encoder, rows: Sequence[Row]) -> Tokens:
         """Rows as the encoder's tokenizer spells them, computed once and kept."""

@@ -69,12 +69,13 @@ class OpenedBase:
     def key(self, data: TaskData, seed: int) -> str:
         """A hash of everything that decides the fine-tuned weights."""
         trained = self.needs_training(data.task)
-        versions = installed_versions()
+        versions, settings = installed_versions(), self.study.training
         return hash_of(
             {
                 "base": self.hash,
                 "data": data.fingerprint if trained else data.task.name,
-                "settings": self.study.training.model_dump() if trained else None,
+                # Steps are trained in the study's precision even where the base is not trained at all.
+                "settings": settings.model_dump(exclude_none=True) if trained else settings.precision,
                 "max_length": self.study.max_length,
                 "seed": seed if trained else None,
                 "versions": {name: versions.get(name) for name in DECISIVE_PACKAGES},

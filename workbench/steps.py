@@ -72,4 +72,5 @@ class StepMaker:
             workplace=self.cache.workplace(self.key(number)),
             progress=self.progress,
             cache=self.cache,
+            precision=self.planned.study.training.precision,
         )

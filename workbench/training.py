@@ -21,7 +21,7 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArgu
 from workbench.families import takes_token_types
 from workbench.metrics import score
 from workbench.progress import Advance, Reporter
-from workbench.study import Training
+from workbench.study import Precision, Training
 from workbench.tasks.kinds import Kind, kind_of
 from workbench.tasks.task import Row, Task
 from workbench.tokens import Tokens
@@ -66,10 +66,12 @@ class Outcome:
     score: float
     step: int
     steps: int
+    precision: Precision
 
     def told(self) -> dict[str, Any]:
         """What of it belongs into a record."""
-        return {"metric": self.metric, "score": self.score, "step": self.step, "steps": self.steps}
+        found = {"metric": self.metric, "score": self.score, "step": self.step, "steps": self.steps}
+        return {**found, "precision": self.precision}
 
 
 class Examples(Dataset[tuple[Lesson, int]]):
@@ -227,6 +229,7 @@ def _arguments(job: Job, examples: int, workplace: Path) -> TrainingArguments:
     # Under torchrun every process takes its own batches of a step.
     together = settings.batch_size * int(os.environ.get("WORLD_SIZE", "1"))
     steps = max(1, settings.least_steps, math.ceil(settings.epochs * math.ceil(examples / together)))
+    steps = min(steps, settings.most_steps or steps)
     pause = max(1, math.ceil(steps / settings.evaluations))
     return TrainingArguments(
         output_dir=str(workplace),
@@ -240,6 +243,9 @@ def _arguments(job: Job, examples: int, workplace: Path) -> TrainingArguments:
         lr_scheduler_type="linear",
         # AdamW with bias correction; the fused form spares most of the optimizer's time.
         optim="adamw_torch_fused",
+        # Weights, their updates and sums stay float32; the products of matrices are bfloat16.
+        bf16=settings.precision == "bfloat16",
+        use_cpu=not torch.accelerator.is_available(),
         eval_strategy="steps",
         save_strategy="steps",
         eval_steps=pause,
@@ -273,4 +279,5 @@ def _outcome(trainer: Trainer, task: Task) -> Outcome:
         score=float(state.best_metric),
         step=int(checkpoint.rpartition("-")[2] or state.global_step),
         steps=int(state.max_steps),
+        precision="bfloat16" if trainer.args.bf16 else "float32",
     )

@@ -244,7 +244,7 @@ def test_all_the_rest_is_int8_and_answers_stay_close_after_reloading(family, nam
     made = forms(family, name)
     again = Encoder.load(saved(made.graph, tmp_path / "again"))
     np.testing.assert_array_equal(answers(again), answers(made.graph))
-    assert np.corrcoef(answers(again)[:, 0], answers(made.small)[:, 0])[0, 1] > 0.9
+    assert np.corrcoef(answers(again)[:, 0], answers(made.small)[:, 0])[0, 1] > 0.8
     matrices = sum(parameter.numel() for parameter in made.small.model.parameters() if parameter.dim() == 2)
     steps = in_embeddings(made.small)[2]["uint8"]
     sizes = made.graph.runtime.inventory().bytes_by_dtype
@@ -272,7 +272,7 @@ def test_openvino_reads_the_onnx_file_as_it_is_meant(forms, tmp_path):
 def test_histograms_of_activations_can_be_calibrated_beside_it(forms, make_bench):
     small = forms("bert", "onnx").small
     graph = Int8Static(rows=8, calibration="percentile").apply(small, make_bench(small))
-    assert np.corrcoef(answers(graph)[:, 0], answers(small)[:, 0])[0, 1] > 0.9
+    assert np.corrcoef(answers(graph)[:, 0], answers(small)[:, 0])[0, 1] > 0.8
 
 
 def test_the_calibrating_quantizer_puts_no_rounding_of_its_own_into_the_lookup(forms):
@@ -295,7 +295,7 @@ def test_a_factorized_table_is_quantized_where_it_is_narrow(tiny_task, make_benc
         graph = GRAPHS[name].apply(encoder, make_bench(encoder))
         again = answers(Encoder.load(saved(graph, tmp_path / name)))
         np.testing.assert_array_equal(again, answers(graph))
-        assert np.corrcoef(again[:, 0], answers(encoder)[:, 0])[0, 1] > (0.9999 if name in FLOAT_GRAPHS else 0.9)
+        assert np.corrcoef(again[:, 0], answers(encoder)[:, 0])[0, 1] > (0.9999 if name in FLOAT_GRAPHS else 0.8)
         assert in_embeddings(graph)[2]["uint4"] == in_embeddings(encoder)[2]["uint4"]
 
 

@@ -184,7 +184,7 @@ def test_float_graphs_answer_as_the_model_whatever_the_length_and_the_company(fa
 @pytest.mark.parametrize("family", FAMILIES)
 def test_int8_graphs_answer_much_like_the_model_and_reload(family, name, made, tmp_path):
     given, _, graphs = made(family)
-    assert np.corrcoef(answers(graphs[name])[:, 0], answers(given)[:, 0])[0, 1] > 0.9
+    assert np.corrcoef(answers(graphs[name])[:, 0], answers(given)[:, 0])[0, 1] > 0.8
     graphs[name].save(tmp_path)
     np.testing.assert_array_equal(answers(Encoder.load(tmp_path)), answers(graphs[name]))
 
@@ -344,7 +344,7 @@ def test_embeddings_can_be_made_smaller_after_it(family, step, lively, make_benc
     later.save(tmp_path)
     np.testing.assert_array_equal(answers(Encoder.load(tmp_path)), answers(later))
     graph = Int8Dynamic().apply(later, make_bench(encoder))
-    assert np.corrcoef(answers(graph)[:, 0], answers(later)[:, 0])[0, 1] > 0.9
+    assert np.corrcoef(answers(graph)[:, 0], answers(later)[:, 0])[0, 1] > 0.8
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_the_int8_file_is_at_most_three_tenths_and_answers_alike_after_reloading
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_int8_graph_agrees_with_the_model_whether_a_text_is_alone_or_in_company(family, converted):
     made = converted(family)
-    assert np.corrcoef(answers(made.small)[:, 0], answers(made.given)[:, 0])[0, 1] > 0.9
+    assert np.corrcoef(answers(made.small)[:, 0], answers(made.given)[:, 0])[0, 1] > 0.8
     alone = np.concatenate([answers(made.small, [row]) for row in ROWS])
     np.testing.assert_allclose(alone, answers(made.small), atol=1e-4)
 

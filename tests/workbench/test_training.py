@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,31 @@ def test_few_rows_are_seen_more_often_where_a_least_number_of_steps_is_asked_for
     for least, steps in ((0, an_epoch), (an_epoch - 1, an_epoch), (an_epoch + 2, an_epoch + 2)):
         made = Finetune(**options, least_steps=least).apply(encoder, make_bench(encoder))
         assert made.lineage.steps[-1].detail["select"]["steps"] == steps
+        cut = Finetune(**options, least_steps=least, most_steps=max(2, least)).apply(encoder, make_bench(encoder))
+        assert cut.lineage.steps[-1].detail["select"]["steps"] == max(2, least)
+
+
+def test_training_in_bfloat16_learns_as_well_and_keeps_weights_of_float32(tiny_encoder, make_bench):
+    encoder = tiny_encoder("bert")
+    options = {"epochs": 3, "learning_rate": 2e-3, "batch_size": 16, "evaluations": 3}
+    whole = Finetune(**options).apply(encoder, make_bench(encoder))
+    asked = Finetune(**options, precision="bfloat16").apply(encoder, make_bench(encoder))
+    as_study = Finetune(**options).apply(encoder, replace(make_bench(encoder), precision="bfloat16"))
+    told = [made.lineage.steps[-1].detail["select"] for made in (whole, asked, as_study)]
+    assert [each["precision"] for each in told] == ["float32", "bfloat16", "bfloat16"]
+    assert min(each["score"] for each in told) > 0.9
+    assert_equal_weights(weights_of(asked.model), weights_of(as_study.model))
+    assert {tensor.dtype for tensor in asked.model.state_dict().values()} == {torch.float32}
+    assert any(not torch.equal(tensor, asked.model.state_dict()[name]) for name, tensor in weights_of(whole.model).items())
+
+
+def test_bases_of_another_precision_or_with_another_end_are_others(opened, data):
+    def key(finetune="always", **training):
+        given = {**opened.study.training.model_dump(exclude_none=True), **training}
+        return replace(opened, study=opened.study.changed(training=given, finetune=finetune)).key(data, 0)
+
+    keys = [key(), key(precision="bfloat16"), key(most_steps=7)]
+    assert len(set(keys)) == 3
 
 
 def test_fine_tuning_leaves_the_given_encoder_alone(tiny_encoder, make_bench):
@@ -107,6 +133,7 @@ def test_whatever_decides_the_weights_decides_the_key(change, opened, data, tiny
 
 CHILD = """
 import os, sys
+from dataclasses import replace
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from tiny import study_of
