@@ -190,7 +190,8 @@ class Distillation(Training, Strategy):
                 )
         told: dict[str, Extra] = {LOGITS: teacher.logits(rows)}
         if self.hidden:
-            told |= {f"{HIDDEN}{layer}": teacher.hidden_states(rows, layer) for layer in weights.layer_map.values()}
+            states = teacher.hidden_states(rows, weights.layer_map.values())
+            told |= {f"{HIDDEN}{layer}": theirs for layer, theirs in states.items()}
         if self.relations:
             last = quantity(teacher.encoder.model.config, "num_hidden_layers") - 1
             told[PROJECTIONS] = teacher.projections(rows, last)

@@ -48,6 +48,9 @@ class LayerDrop(Strategy):
         default=None, min_length=1, description="layers that stay, counted from 0, in ascending order"
     )
     layers: int | None = Field(default=None, ge=1, description="how many layers stay; half of them if not given")
+    share: float | None = Field(
+        default=None, gt=0, le=1, description="share of the layers that stay, rounded, instead of their number"
+    )
     policy: Policy = Field(
         default="distilbert",
         description="which layers go: the top, bottom or middle (symmetric) ones, every other (alternate), all but an "
@@ -58,8 +61,8 @@ class LayerDrop(Strategy):
 
     @model_validator(mode="after")
     def _list_or_number(self) -> Self:
-        if self.keep is not None and self.layers is not None:
-            raise ValueError("give keep (a list of layers) or layers (a number), not both")
+        if sum(given is not None for given in (self.keep, self.layers, self.share)) > 1:
+            raise ValueError("give one of keep (a list of layers), layers (a number) and share, not several")
         return self
 
     def check(self, sketch: Sketch) -> Sketch:
@@ -84,10 +87,13 @@ class LayerDrop(Strategy):
         """Leave the same layers out of an untrained model."""
         return with_layers(model, detail["keep"])
 
+    def _wanted(self, count: int) -> int:
+        return math.ceil(count / 2) if self.share is None else max(1, round(self.share * count))
+
     def _checked_keep(self, count: int) -> Subset:
         """The layers to keep as far as options alone decide them: a list, or a policy that needs no data."""
         if self.keep is None:
-            wanted = self.layers or math.ceil(count / 2)
+            wanted = self.layers or self._wanted(count)
             if wanted > count:
                 raise PlanError(f"layers: {wanted} cannot stay, the encoder has {count}")
             return fixed_choice(self.policy, count, wanted)

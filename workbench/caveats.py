@@ -36,6 +36,7 @@ def comparison_caveats(lines: Sequence[Line], runs: Sequence[Run], campaigns: Se
     """What to think of the whole comparison."""
     used = [campaign for campaign in campaigns if campaign.id in {line.campaign for line in lines}]
     return [
+        *_blind_baselines(lines),
         *_few_seeds(lines),
         *_mixed_versions(runs),
         *_imported(runs),
@@ -107,6 +108,17 @@ def _timed_apart(line: Line, lines: Sequence[Line]) -> str | None:
     if not line.latency or not base or base.campaign in (None, line.campaign):
         return None
     return "it was timed apart from the others: compare how many times faster it is, not its milliseconds"
+
+
+def _blind_baselines(lines: Sequence[Line]) -> Iterator[str]:
+    """Tasks that the baseline itself has not learnt, so that keeping its quality is keeping little."""
+    for task in dict.fromkeys(line.task for line in lines):
+        judged = next((line.judged for line in lines if line.task == task and line.judged), None)
+        if judged and judged.blind is not None and not judged.beats_blindness:
+            yield (
+                f"{task}: the baseline ({judged.metric} {100 * judged.base:.1f}) is not shown to be better than giving "
+                f"every text the same label ({100 * judged.blind:.1f}), so keeping its quality says little"
+            )
 
 
 def _few_seeds(lines: Sequence[Line]) -> Iterator[str]:

@@ -69,7 +69,7 @@ def options(
 
 @app.command()
 def run(
-    study: Annotated[str, typer.Argument(help="A study file, or the name of an embedded study (demo).")],
+    study: Annotated[str, typer.Argument(help="A study file, or the name of an embedded study (demo, glue).")],
     store: StoreOption = None,
     only: Annotated[
         list[str] | None, typer.Option("--only", help="Run only this recipe, and the baseline; may be repeated.")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workbench.judging import Judgement
 
 # To be raised when judging changes, so that what was judged before is judged again.
-METHOD = 3
+METHOD = 4
 
 
 class FlipCount(BaseModel):
@@ -38,6 +38,8 @@ class Judged(BaseModel):
     """The judgement of one recipe on one task beside its baseline; intervals are of 95 %.
 
     ``low`` and ``high`` are the ends of the difference from the baseline, ``alone`` those of our metric by itself.
+    ``blind`` is the most that giving every row the same label scores, ``beats_blindness`` whether the baseline is shown
+    to be better than that.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -58,6 +60,8 @@ class Judged(BaseModel):
     largest_share: FiniteFloat | None
     verdict: Verdict
     flips: tuple[FlipCount, ...]
+    blind: FiniteFloat | None = None
+    beats_blindness: bool = True
 
     @classmethod
     def of(cls, found: Judgement) -> Self:
@@ -82,6 +86,8 @@ class Judged(BaseModel):
                 FlipCount(label=label, direction=direction, count=count)
                 for (label, direction), count in found.flip_counts.items()
             ),
+            blind=found.blind,
+            beats_blindness=found.beats_blindness,
         )
 
     def keeps(self, share: float) -> bool:

@@ -59,7 +59,8 @@ class Judgement:
     ``ours`` and ``base`` are means over test parts and seeds, ``interval`` the 95 % interval of their difference.
     With one seed it tells of other test rows; only with several does it tell of training again. ``p`` is two-sided
     and ``test`` says by which test. ``divergence`` is the mean Kullback-Leibler divergence of label probabilities,
-    or the mean squared distance of scores. Scores have no flips: every one of them differs a little.
+    or the mean squared distance of scores. Scores have no flips: every one of them differs a little. ``blind`` is the
+    most that giving every row the same label scores; there is none for numbers.
     """
 
     metric: str
@@ -74,6 +75,7 @@ class Judgement:
     agreement: Measurement
     divergence: Measurement
     flips: tuple[Flip, ...]
+    blind: float | None
     draws: Draws = field(repr=False, compare=False)
 
     def keeps(self, share: float = 0.97) -> NonInferiority:
@@ -98,6 +100,12 @@ class Judgement:
         The margin is a difference of the metric; when not given, 1 % of the baseline's value.
         """
         return verdict(self.interval, 0.01 * abs(self.base) if margin is None else margin)
+
+    @property
+    def beats_blindness(self) -> bool:
+        """Whether the baseline is shown, one-sided at 95 %, to be better than giving every row the same label."""
+        blind = self.blind
+        return blind is None or lower_bound(self.draws.of(lambda ours, base: base - blind)) > 0
 
     @property
     def flip_counts(self) -> dict[tuple[int, Direction], int]:
@@ -126,6 +134,7 @@ def judge(metric: str, pairs: Sequence[SeedPair], *, draws: int = DRAWS, chance_
         agreement=agreement,
         divergence=divergence,
         flips=_flips(pairs) if score.kind == "classification" else (),
+        blind=_blind(score, parts) if score.kind == "classification" else None,
         draws=drawn,
     )
 
@@ -177,6 +186,15 @@ def _test(score: Score, parts: Sequence[Answers], drawn_p: float) -> tuple[float
         return drawn_p, "paired bootstrap"
     ours, base = (np.concatenate([getattr(part, who)[0] == part.truth for part in parts]) for who in ("ours", "base"))
     return mcnemar(ours, base).p, "exact McNemar"
+
+
+def _blind(score: Score, parts: Sequence[Answers]) -> float:
+    """The best mean score over the parts that one label for all rows can have."""
+    labels = parts[0].labels
+    return max(
+        float(np.mean([score(part.truth, np.full(len(part.truth), label), labels) for part in parts]))
+        for label in range(labels)
+    )
 
 
 def _fidelity(kind_name: str, pairs: Sequence[SeedPair]) -> tuple[Measurement, Measurement]:

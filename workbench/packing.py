@@ -27,13 +27,16 @@ class Parcel:
     absent: tuple[str, ...]
 
 
-def parcel_of(runs: Sequence[Run], store: RunStore, artifacts: bool = True) -> Parcel:
-    """Gather everything that belongs to some runs: their folders, test rows, studies and the campaigns they were in."""
+def parcel_of(runs: Sequence[Run], store: RunStore, artifacts: bool = True, texts: bool = True) -> Parcel:
+    """Gather everything that belongs to some runs: their folders, test rows, studies and the campaigns they were in.
+
+    Without texts the test rows stay behind; answers and labels are with the runs, so all can be compared elsewhere.
+    """
     ids = {run.id for run in runs}
     campaigns = [
         campaign.id for campaign in CampaignStore(store).all()[0] if any(entry.run in ids for entry in campaign.entries)
     ]
-    rows = {store.rows_file(run.data.fingerprint) for run in runs}
+    rows = {store.rows_file(run.data.fingerprint) for run in runs} if texts else set()
     studies = {store.study_file(run.study) for run in runs}
     files = [path for run in runs for path in _of_run(store.folder(run.id), artifacts)]
     files += [path for name in campaigns for path in files_below(CampaignStore(store).folder(name))]

@@ -107,6 +107,10 @@ def pack(
     without_artifacts: Annotated[
         bool, typer.Option("--without-artifacts", help="Records and answers only: to compare, not to run.")
     ] = False,
+    without_texts: Annotated[
+        bool,
+        typer.Option("--without-texts", help="Leave the texts of the test rows out, where they must not be passed on."),
+    ] = False,
     store: StoreOption = None,
 ) -> None:
     """Pack runs with their rows and campaigns into one file, for workbench import elsewhere."""
@@ -115,7 +119,7 @@ def pack(
     kept = RunStore(store or default_store())
     check_target(target)
     chosen = {run.id: run for run in map(kept.find, runs)}
-    parcel = parcel_of(list(chosen.values()), kept, artifacts=not without_artifacts)
+    parcel = parcel_of(list(chosen.values()), kept, artifacts=not without_artifacts, texts=not without_texts)
     with err.status(f"packing {_counted(len(chosen), 'run')}"):
         size = write_parcel(parcel, kept, target)
     beside = f" and {_counted(len(parcel.campaigns), 'campaign')}" if parcel.campaigns else ""

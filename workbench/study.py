@@ -75,7 +75,7 @@ class Training(BaseModel):
         return self
 
     def training(self, precision: Precision | None = None) -> Training:
-        """These settings alone, with a given precision where they name none; strategies have more options than these."""
+        """These settings alone, of all that a strategy may have, with a given precision where they name none."""
         own = {name: getattr(self, name) for name in Training.model_fields}
         return Training(**{**own, "precision": self.precision or precision})
 

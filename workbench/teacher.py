@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -75,10 +75,21 @@ class Teacher:
 
         return PerExample(self._kept("logits", rows, compute))
 
-    def hidden_states(self, rows: Sequence[Row], layer: int) -> PerToken:
-        """The hidden state of every token after a layer, counted from 1; 0 is what the embeddings give."""
+    def hidden_states(self, rows: Sequence[Row], layers: Collection[int]) -> dict[int, PerToken]:
+        """The hidden state of every token after some layers, counted from 1; 0 is what the embeddings give.
+
+        However many layers, the teacher is asked once.
+        """
+        wanted = sorted(set(layers))
         width = quantity(self.encoder.model.config, "hidden_size")
-        return self._per_token(f"hidden-{layer}", rows, width, lambda model, batch: hidden_states(model, batch)[layer])
+
+        def joined(model: Any, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+            states = hidden_states(model, batch)
+            return torch.cat([states[layer] for layer in wanted], dim=-1)
+
+        what = f"hidden-{'-'.join(map(str, wanted))}"
+        values = self._per_token(what, rows, width * len(wanted), joined).values
+        return {layer: PerToken(values[:, at * width : (at + 1) * width]) for at, layer in enumerate(wanted)}
 
     def projections(self, rows: Sequence[Row], layer: int) -> PerToken:
         """The query, key and value of every token in a layer, one after the other."""

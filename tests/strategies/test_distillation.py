@@ -106,7 +106,7 @@ def test_kept_hidden_states_and_projections_are_those_of_the_layer(family, tiny_
         _, joined = with_projections(base.model, batch, 2)
     teacher = Teacher(base, bench)
     mask = batch["attention_mask"].bool()
-    kept = torch.from_numpy(teacher.hidden_states(rows, 3).batch(tokens, list(range(5))))
+    kept = torch.from_numpy(teacher.hidden_states(rows, [3, 1])[3].batch(tokens, list(range(5))))
     torch.testing.assert_close(kept[mask], states[3][mask], atol=5e-3, rtol=5e-3)
     kept = torch.from_numpy(teacher.projections(rows, 2).batch(tokens, list(range(5))))
     torch.testing.assert_close(kept[mask], joined[mask], atol=5e-3, rtol=5e-3)

@@ -11,6 +11,7 @@ from workbench.errors import PlanError
 from workbench.families import layers_of
 from workbench.finetuned import OpenedBase
 from workbench.plan import sketch_of
+from workbench.sketch import Sketch
 from workbench.strategy import check_fit
 
 
@@ -119,6 +120,15 @@ def test_impossible_choices_are_refused_before_work(options, words, tiny_encoder
         check_fit(LayerDrop(**options), sketch)
 
 
-def test_list_and_number_exclude_each_other():
-    with pytest.raises(ValueError, match="not both"):
-        LayerDrop(keep=(0,), layers=1)
+def test_list_number_and_share_exclude_each_other():
+    for several in ({"keep": (0,), "layers": 1}, {"keep": (0,), "share": 0.5}, {"layers": 1, "share": 0.5}):
+        with pytest.raises(ValueError, match="not several"):
+            LayerDrop(**several)
+
+
+@pytest.mark.parametrize(
+    ("share", "count", "left"), [(0.67, 6, 4), (0.67, 12, 8), (0.5, 6, 3), (0.5, 5, 2), (0.01, 6, 1), (1.0, 6, 6)]
+)
+def test_a_share_of_the_layers_stays(share, count, left):
+    sketch = Sketch(family="bert", layers=count, hidden=32, heads=4, ffn=64, vocabulary=125, kind="classification")
+    assert LayerDrop(share=share).check(sketch).layers == left

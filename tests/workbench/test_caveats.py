@@ -160,6 +160,15 @@ def test_a_comparison_without_doubts_has_no_caveats():
     assert of_all(runs=[a_run(), a_run("r", "drop")], campaigns=[sound]) == []
 
 
+def test_a_task_that_the_baseline_has_not_learnt_is_told_once():
+    doubtful = {"base": 0.545, "blind": 0.527, "beats_blindness": False}
+    lines = [judged_line(name, **doubtful).model_copy(update={"seeds": (0, 1)}) for name in ("drop", "int8")]
+    (found,) = of_all([a_line("baseline", seeds=(0, 1)), *lines])
+    assert (
+        "the baseline (accuracy 54.5) is not shown to be better than giving every text the same label (52.7)" in found
+    )
+
+
 def test_one_seed_is_told():
     found = of_all([a_line("baseline"), a_line("drop"), a_line("failed", None, seeds=())])
     assert len(found) == 1

@@ -54,6 +54,26 @@ def test_other_metrics_are_tested_by_the_bootstrap_and_say_so():
     assert found.ours == f1(pair.ours[0].labels, pair.ours[0].predictions)
 
 
+@pytest.mark.parametrize(("right", "shown"), [(440, False), (460, False), (540, True)])
+def test_a_baseline_must_beat_the_most_frequent_label_beyond_doubt(right, shown):
+    truth = np.repeat([0, 1], [450, 350])
+    base = np.where(np.arange(800) % 800 < right, truth, 1 - truth)
+    found = judge("accuracy", [SeedPair(0, [answered(base, truth)], [answered(base, truth)])])
+    assert found.blind == pytest.approx(450 / 800)
+    assert found.beats_blindness is shown
+
+
+def test_one_label_for_all_scores_as_the_metric_says_and_numbers_have_none():
+    truth = np.repeat([0, 1], [100, 200])
+    same = [answered(truth, truth)]
+    assert judge("f1", [SeedPair(0, same, same)]).blind == pytest.approx(f1(truth, np.ones(300, int)))
+    assert judge("matthews", [SeedPair(0, same, same)]).blind == 0
+    scores = [told(np.linspace(0, 1, 50), np.linspace(0, 1, 50))]
+    found = judge("pearson", [SeedPair(0, scores, scores)])
+    assert found.blind is None
+    assert found.beats_blindness
+
+
 def test_the_same_answers_are_always_judged_alike():
     assert judge("f1", [counted(80, 5, 9, 6)]) == judge("f1", [counted(80, 5, 9, 6)])
 

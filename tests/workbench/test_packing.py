@@ -64,6 +64,17 @@ def test_artifacts_can_stay_behind(store, tmp_path):
     assert len(other.ids()) == 2
 
 
+def test_texts_can_stay_behind_and_all_answers_come_along(store, tmp_path):
+    target = tmp_path / "discreet.tgz"
+    write_parcel(parcel_of(runs_of(store, BASELINE, DROP), store, texts=False), store, target)
+    with tarfile.open(target) as tar:
+        assert not [name for name in tar.getnames() if "/rows/" in name]
+    other = empty_store(tmp_path / "other")
+    assert {outcome.state for outcome in import_from(target, other)} == {"imported"}
+    for run_id in (BASELINE, DROP):
+        assert contents(other.folder(run_id)).keys() == contents(store.folder(run_id)).keys()
+
+
 def test_what_a_parcel_lacks_is_told(store):
     store.rows_file(ROWS).unlink()
     said = parcel_of(runs_of(store, DROP), store).absent

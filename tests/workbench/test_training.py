@@ -89,7 +89,9 @@ def test_training_in_bfloat16_learns_as_well_and_keeps_weights_of_float32(tiny_e
     assert min(each["score"] for each in told) > 0.9
     assert_equal_weights(weights_of(asked.model), weights_of(as_study.model))
     assert {tensor.dtype for tensor in asked.model.state_dict().values()} == {torch.float32}
-    assert any(not torch.equal(tensor, asked.model.state_dict()[name]) for name, tensor in weights_of(whole.model).items())
+    assert any(
+        not torch.equal(tensor, asked.model.state_dict()[name]) for name, tensor in weights_of(whole.model).items()
+    )
 
 
 def test_bases_of_another_precision_or_with_another_end_are_others(opened, data):
