@@ -121,18 +121,7 @@ def _means_words(means: Sequence[Line], tasks: Sequence[str]) -> str:
 
 
 def _judged_table(lines: Sequence[Line]) -> Table:
-    head = (
-        "recipe",
-        "difference",
-        "95 % interval",
-        "verdict",
-        "p",
-        "p over tasks",
-        "test",
-        "kept for sure",
-        "by itself",
-    )
-    return Table("", head, tuple(tuple(map(Cell, _judged_row(line))) for line in lines), texts=(0, 3, 6))
+    return Table("", JUDGED, tuple(tuple(map(Cell, _judged_row(line))) for line in lines), texts=(0, 3, 6))
 
 
 def _judged_row(line: Line) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from reports.answer_section import answer_section
 from reports.blocks import Section
 from reports.comparison_section import comparison_section
+from reports.goal_section import goal_section
 from reports.method_section import method_section
 from reports.pareto_section import pareto_section
 from reports.provenance_section import caveat_section, environment_section, repeat_section
@@ -18,6 +19,7 @@ from workbench.recipe import BASELINE
 SECTIONS = (
     answer_section,
     comparison_section,
+    goal_section,
     pareto_section,
     speed_section,
     size_section,
@@ -50,5 +52,6 @@ def summary_of(dossier: Dossier) -> str:
 
 
 def story(dossier: Dossier) -> tuple[Section, ...]:
-    """Tell everything, the answer first."""
-    return tuple(section(dossier) for section in SECTIONS)
+    """Tell everything there is to tell, the answer first."""
+    told = (section(dossier) for section in SECTIONS)
+    return tuple(section for section in told if section.blocks)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from workbench.catalogue import Entry
+from workbench.goal import Goal
 from workbench.measuring import Measuring
 from workbench.option_form import OptionField, fields_of
 from workbench.option_values import filled
@@ -63,7 +64,10 @@ class RecipeForm:
 
 @dataclass
 class StudyForm:
-    """Everything that was filled in. ``own_tasks`` are tasks over own files, by name, as a study file told them."""
+    """Everything that was filled in. ``own_tasks`` are tasks over own files, by name, as a study file told them.
+
+    ``task_seeds`` and ``goals`` have no fields and stay as they were, as far as their tasks and recipes do.
+    """
 
     name: str = ""
     about: str = ""
@@ -76,6 +80,8 @@ class StudyForm:
     measuring: dict[str, Any] = field(default_factory=dict)
     named: list[str] = field(default_factory=list)
     composed: list[RecipeForm] = field(default_factory=list)
+    task_seeds: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    goals: tuple[dict[str, Any], ...] = ()
     _keys: Iterator[int] = field(default_factory=itertools.count)
 
     @classmethod
@@ -93,6 +99,8 @@ class StudyForm:
             training=dict(draft.training),
             measuring=dict(draft.measuring),
             named=[item for item in draft.recipes if isinstance(item, str)],
+            task_seeds=draft.task_seeds,
+            goals=draft.goals,
         )
         for item in draft.recipes:
             if isinstance(item, RecipeDraft):
@@ -134,8 +142,15 @@ class StudyForm:
             "training": _read("training: ", TRAINING, self.training, faults),
             "measuring": _read("measuring: ", MEASURING, self.measuring, faults),
             "recipes": [*self.named, *composed],
+            "task_seeds": {task: seeds for task, seeds in self.task_seeds.items() if task in self.tasks},
+            "goals": [goal for goal in self.goals if self._still_asked(goal)],
         }
         return StudyDraft.model_validate(plain), faults
+
+    def _still_asked(self, goal: dict[str, Any]) -> bool:
+        recipes = {*self.named, *(recipe.name for recipe in self.composed)}
+        wanted = Goal.model_validate(goal)
+        return {wanted.recipe, *wanted.others} <= recipes and set(wanted.tasks) <= set(self.tasks)
 
 
 def options_of(entries: Sequence[Entry]) -> dict[str, tuple[OptionField, ...]]:

@@ -13,14 +13,17 @@ from workbench.campaign_store import CampaignStore
 from workbench.clock import now
 from workbench.compare import Comparison, pairs_of
 from workbench.damage import Damage, damage_of
-from workbench.errors import StoreError
+from workbench.errors import StoreError, WorkbenchError
 from workbench.evidence import Evidence
+from workbench.goal import Goal
 from workbench.line import Line
+from workbench.reached import Reached, reached
 from workbench.recipe import BASELINE
 from workbench.recommend import Recommendation, recommend
 from workbench.run import Run
 from workbench.stages import Stage, stages_of
 from workbench.store import RunStore
+from workbench.study import Study
 from workbench.timings import MILLION, Timings, nanoseconds
 from workbench.wish import Wish
 
@@ -75,6 +78,7 @@ class Dossier(Record):
     commands: tuple[str, ...]
     study_file: str | None
     remarks: tuple[str, ...]
+    goals: tuple[Reached, ...] = ()
 
 
 def gather_dossier(evidence: Evidence, store: RunStore, wish: Wish | None = None) -> Dossier:
@@ -98,6 +102,7 @@ def gather_dossier(evidence: Evidence, store: RunStore, wish: Wish | None = None
         commands=tuple(dict.fromkeys([*(run.command for run in evidence.runs), *(one.command for one in used)])),
         study_file=_study_text(evidence.study, store),
         remarks=(*unread, *unexplained),
+        goals=reached(_goals(evidence.study, store), comparison.lines),
     )
 
 
@@ -137,6 +142,14 @@ def _explanations(evidence: Evidence, comparison: Comparison, store: RunStore) -
         facts = {"task": task, "recipe": recipe, "run": run.id, "control": control, "damage": damage}
         found.append(Explanation(**facts, stages=stages_of(run, baseline)))
     return found, remarks
+
+
+def _goals(study: str, store: RunStore) -> tuple[Goal, ...]:
+    """The goals of the study as it was kept; none where its file is gone or was changed by hand into none."""
+    try:
+        return Study.load(store.study_file(study)).goals
+    except WorkbenchError:
+        return ()
 
 
 def _study_text(study: str, store: RunStore) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from workbench.errors import StudyError, UnknownNameError, UsageError
+from workbench.goal import Goal
 from workbench.measuring import Measuring
 from workbench.names import checked_name
 from workbench.plugins import TASKS, load, names
@@ -100,6 +101,9 @@ class Study(BaseModel):
     max_length: int = Field(default=128, ge=8)
     measure: tuple[ProbeName, ...] = ("quality", "size", "latency", "memory")
     measuring: Measuring = Measuring()
+    goals: tuple[Goal, ...] = Field(
+        default=(), description="what recipes are to reach; the report says whether they do"
+    )
     _origin: Origin = PrivateAttr(default_factory=Origin)
 
     _name_is_safe = field_validator("name")(checked_name)
@@ -135,6 +139,19 @@ class Study(BaseModel):
         strange = [task for task in self.task_seeds if task not in known]
         if strange:
             raise ValueError(f"task_seeds: {strange[0]!r} is not among the tasks ({', '.join(known)})")
+        return self
+
+    @model_validator(mode="after")
+    def _goals_are_of_its_recipes_and_tasks(self) -> Self:
+        recipes = [recipe if isinstance(recipe, str) else recipe.name for recipe in self.recipes]
+        tasks = list(self._by_name())
+        for number, goal in enumerate(self.goals):
+            named = ((goal.recipe, *goal.others), recipes, "recipes"), (goal.tasks, tasks, "tasks")
+            for given, known, what in named:
+                strange = [name for name in given if name not in known]
+                if strange:
+                    told = f"{strange[0]!r} is not among the {what} ({', '.join(known)})"
+                    raise ValueError(f"goals[{number}]: {told}")
         return self
 
     @classmethod
@@ -190,7 +207,8 @@ class Study(BaseModel):
                 raise UnknownNameError("task", task, known, where=f"study {self.name!r}: ")
         kept = {name: task for name, task in known.items() if not tasks or name in tasks}
         own = {} if seeds else {name: own for name, own in self.task_seeds.items() if name in kept}
-        return self.changed(tasks=tuple(kept.values()), seeds=seeds or None, task_seeds=own)
+        goals = tuple(goal.within(kept) for goal in self.goals if not goal.tasks or set(goal.tasks) & set(kept))
+        return self.changed(tasks=tuple(kept.values()), seeds=seeds or None, task_seeds=own, goals=goals)
 
     def _by_name(self) -> dict[str, str | OwnTask]:
         return {task if isinstance(task, str) else task.name: task for task in self.tasks}

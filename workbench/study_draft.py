@@ -26,7 +26,7 @@ from workbench.yaml_text import block_text
 # The order in which people write a study.
 KEYS = (
     *("name", "about", "base", "tasks", "seeds", "task_seeds", "finetune", "training", "limit", "max_length"),
-    *("recipes", "measure", "measuring"),
+    *("recipes", "measure", "measuring", "goals"),
 )
 SETTINGS: dict[str, BaseModel] = {"training": Training(), "measuring": Measuring()}
 FILES = ("train", "test")
@@ -68,6 +68,7 @@ class StudyDraft(Draft):
     max_length: int = 128
     measure: tuple[str, ...] = ("quality", "size", "latency", "memory")
     measuring: dict[str, Any] = {}
+    goals: tuple[dict[str, Any], ...] = ()
 
     @classmethod
     def of(cls, study: Study) -> Self:
@@ -76,6 +77,7 @@ class StudyDraft(Draft):
         tasks = [_task_values(task) if isinstance(task, OwnTask) else task for task in study.tasks]
         recipes = [item.model_dump() if isinstance(item, Recipe) else item for item in study.recipes]
         settings = {key: facts[key].model_dump(exclude_defaults=True) for key in SETTINGS}
+        settings["goals"] = [goal.model_dump(exclude_defaults=True) for goal in study.goals]
         return cls.model_validate({**facts, **settings, "tasks": tasks, "recipes": recipes}).anchored(study.folder)
 
     def anchored(self, folder: Path) -> Self:

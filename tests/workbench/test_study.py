@@ -93,6 +93,14 @@ def test_nothing_is_complained_of_but_what_is_wrong(where, tmp_path):
         (PLAIN + "training:\n  learning_rate: .nan\n", 4, "training.learning_rate: "),
         (PLAIN + "training:\n  learning_rate: .inf\n", 4, "training.learning_rate: "),
         (PLAIN + "training:\n  least_steps: -1\n", 4, "training.least_steps: "),
+        (PLAIN + "training: {least_steps: 9, most_steps: 8}\n", 3, "training: least_steps (9) is above most_steps (8)"),
+        (PLAIN + "training:\n  precision: half\n", 4, "training.precision: "),
+        (PLAIN + "goals: [{recipe: int8, faster: 0}]\n", 3, "goals.0.faster: "),
+        (PLAIN + "goals: [{recipe: int8, faster: 2}]\n", 1, "goals[0]: 'int8' is not among the recipes"),
+        (
+            PLAIN + "recipes: [int8]\ngoals: [{recipe: int8, tasks: [rte], faster: 2}]\n",
+            *(1, "goals[0]: 'rte' is not among the tasks (sst2)"),
+        ),
         (PLAIN + "training:\n  warmup: 1\n", 4, "training.warmup: "),
         (PLAIN + "training:\n  batch_size: 1.5\n", 4, "training.batch_size: "),
         ("tasks: [sst2]\n", 1, "name is missing"),
@@ -265,3 +273,11 @@ def test_a_change_that_cannot_be_is_a_usage_error(changes, words, tmp_path):
     with pytest.raises(UsageError) as caught:
         study_from(tmp_path, PLAIN).changed(**changes)
     assert str(caught.value).startswith(words)
+
+
+def test_goals_follow_a_study_to_its_tasks(tmp_path):
+    goals = "goals:\n  - {recipe: int8, faster: 2}\n  - {recipe: int8, tasks: [sst2, rte], keeps: 0.9}\n"
+    goals += "  - {recipe: int8, tasks: [rte], smaller: 2}\n"
+    study = study_from(tmp_path, "name: x\ntasks: [sst2, rte]\nrecipes: [int8]\n" + goals)
+    assert [goal.tasks for goal in study.narrowed(("sst2",), ()).goals] == [(), ("sst2",)]
+    assert study.narrowed((), ()).goals == study.goals
