@@ -22,6 +22,9 @@ from workbench.tokens import Tokens
 
 # Enough to tell parts apart, and a part is quantized in a few seconds.
 RANKING_ROWS = 16
+# NNCF's own choice is the mean. On a student of STS-B it lost 1.5 points of Pearson correlation where all that was seen
+# lost none: the range of a short row cuts the outliers of a long one.
+RANGES = {"minmax": "MINMAX", "mean": "MEAN_MINMAX"}
 
 
 class OpenVinoInt8(CalibratedOptions, Strategy):
@@ -38,6 +41,12 @@ class OpenVinoInt8(CalibratedOptions, Strategy):
         description="activations by their own range (mixed), or by one around zero, which can be faster (performance)",
     )
 
+    calibration: Literal["minmax", "mean"] = Field(
+        default="minmax",
+        description="ranges of activations: all that was seen (minmax), or the mean over rows of what each row showed, "
+        "which cuts off the most of the largest (mean)",
+    )
+
     def check(self, sketch: Sketch) -> Sketch:
         """Refuse where OpenVINO or NNCF is not installed."""
         check_installed("openvino", "nncf")
@@ -49,7 +58,7 @@ class OpenVinoInt8(CalibratedOptions, Strategy):
         exported = export_openvino(encoder, bench.scratch / "float")
         operators = openvino_operators(openvino().Core().read_model(exported / GRAPH_FILE))
         nodes = operators.chosen(self.exclude, self.embeddings)
-        quantizer = _PostTraining(operators, nodes, exported, self.preset, seen, bench.scratch)
+        quantizer = _PostTraining(operators, nodes, exported, self.preset, self.calibration, seen, bench.scratch)
         runtime, detail = self.guarded(quantizer, encoder, seen, held, bench.progress)
         return encoder.evolve(runtime, by=self, detail=detail)
 
@@ -58,6 +67,7 @@ class OpenVinoInt8(CalibratedOptions, Strategy):
 class _PostTraining(OperatorQuantizer):
     exported: Path
     preset: str
+    calibration: str
     seen: Tokens
     workplace: Path
 
@@ -65,6 +75,7 @@ class _PostTraining(OperatorQuantizer):
         model = openvino().Core().read_model(self.exported / GRAPH_FILE)
         with silenced():
             import nncf
+            from nncf.quantization.range_estimator import RangeEstimatorParametersSet
 
             quantized = nncf.quantize(
                 model,
@@ -73,7 +84,10 @@ class _PostTraining(OperatorQuantizer):
                 subset_size=RANKING_ROWS if roughly else len(self.seen),
                 model_type=nncf.ModelType.TRANSFORMER,
                 ignored_scope=nncf.IgnoredScope(names=sorted(self.operators.everything.keys() - nodes)),
-                advanced_parameters=nncf.AdvancedQuantizationParameters(disable_bias_correction=roughly),
+                advanced_parameters=nncf.AdvancedQuantizationParameters(
+                    disable_bias_correction=roughly,
+                    activations_range_estimator_params=getattr(RangeEstimatorParametersSet, RANGES[self.calibration]),
+                ),
             )
         target = Path(tempfile.mkdtemp(prefix="int8-", dir=self.workplace))
         openvino().save_model(quantized, target / GRAPH_FILE, compress_to_fp16=False)
