@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -90,6 +92,12 @@ def report(
     folder: Annotated[Path, typer.Option("-o", "--output", help="Folder to write; it must not exist yet.")] = Path(
         "report"
     ),
+    with_records: Annotated[
+        bool,
+        typer.Option(
+            "--with-records", help="Add the records it is computed from, small and without texts, to check it by."
+        ),
+    ] = False,
     store: StoreOption = None,
     max_latency_ms: LatencyOption = None,
     max_size_mb: SizeOption = None,
@@ -98,14 +106,21 @@ def report(
     optimise: OptimiseOption = None,
 ) -> None:
     """Write a report to look at and pass on: one HTML file, Markdown with charts, and all numbers as CSV and JSON."""
+    from workbench.checkable import checkable_dossier
     from workbench.dossier import gather_dossier
     from workbench.evidence import gather
 
     _check_output(folder)
     kept = RunStore(store or default_store())
     wish = Wish.of(max_latency_ms, max_size_mb, max_memory_mb, min_quality, optimise)
-    dossier = gather_dossier(gather(kept, [study] if study else []), kept, wish)
-    written = load(REPORTS, "folder")(dossier, folder)
+    with tempfile.TemporaryDirectory(prefix="workbench-report-") as workplace:
+        if with_records:
+            dossier, archive = checkable_dossier(study, kept, wish, Path(workplace))
+        else:
+            dossier = gather_dossier(gather(kept, [study] if study else []), kept, wish)
+        written = load(REPORTS, "folder")(dossier, folder)
+        if with_records:
+            written.append(Path(shutil.copy(archive, folder)))
     out.print(Text(f"{len(written)} files in {folder}; open {folder / 'report.html'}"), soft_wrap=True)
 
 

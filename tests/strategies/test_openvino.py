@@ -166,7 +166,15 @@ def test_a_pattern_that_finds_nothing_is_refused_with_names_that_are_there(tiny_
 
 
 @pytest.mark.parametrize(
-    "options", [{"threshold": 1.01}, {"threshold": -0.5}, {"rows": 0}, {"preset": "best"}, {"exclude": ("[",)}]
+    "options",
+    [
+        {"threshold": 1.01},
+        {"threshold": -0.5},
+        {"rows": 0},
+        {"preset": "best"},
+        {"calibration": "best"},
+        {"exclude": ("[",)},
+    ],
 )
 def test_senseless_options_are_refused(options):
     with pytest.raises(ValidationError, match=next(iter(options))):
@@ -179,6 +187,27 @@ def test_rows_and_preset_reach_the_quantizer(tiny_task, make_bench, tmp_path):
     fast = OpenVinoInt8(rows=4, preset="performance").apply(encoder, make_bench(encoder))
     assert mixed.lineage.steps[-1].detail["calibrated_on"] == 4
     assert not np.array_equal(answers(mixed), answers(fast))
+
+
+def activation_ranges(encoder):
+    """How wide the quantized range of each activation is, by the name of its operator."""
+    rounding = [node for node in model_of(encoder).get_ordered_ops() if node.get_type_name() == "FakeQuantize"]
+    ends = {
+        node.get_friendly_name(): [node.input_value(place).get_node().get_data() for place in (1, 2)]
+        for node in rounding
+    }
+    return {name: float((high - low).max()) for name, (low, high) in ends.items()}
+
+
+def test_ranges_hold_all_that_was_seen_unless_their_mean_is_asked_for(tiny_task, make_bench, tmp_path):
+    encoder = lively_encoder("bert", tmp_path / "base", tiny_task)
+    seen, mean = (
+        activation_ranges(OpenVinoInt8(rows=16, calibration=calibration).apply(encoder, make_bench(encoder)))
+        for calibration in ("minmax", "mean")
+    )
+    assert seen.keys() == mean.keys()
+    assert all(seen[name] >= 0.99 * mean[name] for name in seen)
+    assert max(seen[name] / mean[name] for name in seen) > 1.05
 
 
 def test_nothing_is_said_while_converting_and_quantizing(tiny_encoder, make_bench, capfd):
