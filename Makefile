@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# As many test processes as there are usable cores, four at most; each holds torch and computes on one thread.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, len(os.sched_getaffinity(0))))')
 
 .PHONY: demo test check format benchmarks dashboard clean
 
@@ -11,7 +13,7 @@ demo: $(STAMP)
 	@echo "dashboard: make dashboard"
 
 test: $(STAMP)
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -11,6 +11,8 @@ from tiny import study_of, write_base, write_pair_regression_files, write_task_f
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+# Test processes that each took all cores would wait for each other; tiny models gain nothing from a second thread.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture(autouse=True)
