@@ -61,6 +61,7 @@ here = Path(__file__).resolve().parent
 texts = sys.argv[1:$end] or $texts
 tokens = AutoTokenizer.from_pretrained(here)(*texts, truncation=True, return_tensors="np")
 zeros = np.zeros_like(tokens["input_ids"])  # some tokenizers tell no token types
+# For many texts, reshape the model to a few fixed lengths and pad to them: open lengths cost a small model dearly.
 model = openvino.Core().compile_model(here / "model.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
 logits = model([tokens.get(asked.any_name, zeros) for asked in model.inputs])["logits"][0]
 labels = AutoConfig.from_pretrained(here).id2label

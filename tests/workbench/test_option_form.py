@@ -279,7 +279,7 @@ def test_options_of_a_recipe_are_judged_as_they_stand():
 def test_the_settings_of_a_study_are_a_form_too(settings):
     fields = fields_of(settings.model_json_schema())
     assert [field.name for field in fields] == list(settings.model_fields)
-    assert {field.kind for field in fields} <= {"whole number", "number", "switch"}
+    assert {field.kind for field in fields} <= {"whole number", "number", "switch", "choice"}
     assert all(field.has_default and field.description for field in fields)
     assert filled(fields, {}).options == {}
 
@@ -298,13 +298,14 @@ def test_every_option_of_the_installed_strategies_has_a_field_of_its_own(entries
 
 def test_the_options_of_a_built_in_strategy_are_known_in_detail(entries):
     (drop,) = [entry for entry in entries if entry.name == "layer-drop"]
-    keep, layers, policy, rows = fields_of(drop.options)
+    keep, layers, share, policy, rows = fields_of(drop.options)
     assert (keep.kind, keep.optional, keep.default, keep.shortest) == ("whole numbers", True, None, 1)
     assert (layers.kind, layers.optional, layers.least) == ("whole number", True, 1)
+    assert (share.kind, share.optional, share.most) == ("number", True, 1)
     assert (policy.kind, policy.default) == ("choice", "distilbert")
     assert "search" in policy.choices
     assert (rows.kind, rows.default, rows.least) == ("whole number", 256, 8)
-    result = filled([keep, layers, policy, rows], {"keep": "0, 2", "policy": "top", "rows": 256})
+    result = filled([keep, layers, share, policy, rows], {"keep": "0, 2", "policy": "top", "rows": 256})
     assert result.options == {"keep": [0, 2], "policy": "top"}
 
 

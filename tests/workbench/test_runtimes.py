@@ -1,5 +1,6 @@
 """Runtimes open late, take what their graph asks for, keep to their threads, and say what is wrong with a file."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from workbench.environment import Environment
 from workbench.errors import ArtifactError
 from workbench.onnx_export import export_onnx
 from workbench.openvino_export import export_openvino
+from workbench.runtimes import openvino_runtime
 from workbench.runtimes.onnx_runtime import OnnxRuntime
 from workbench.runtimes.openvino_runtime import OpenVinoRuntime, missing
 
@@ -61,6 +63,36 @@ def test_one_thread_answers_as_many_do(name, encoder, exported):
 def test_onnx_runtime_keeps_to_its_threads(exported):
     options = OnnxRuntime(exported["onnxruntime"], threads=1).session.get_session_options()
     assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
+
+
+def test_texts_of_small_openvino_graphs_are_answered_alike_alone_and_in_company(encoder, exported):
+    runtime, company = OpenVinoRuntime(exported["openvino"]), tokens(encoder).batch(range(4))
+    together = runtime.logits(company)
+    alone = np.concatenate([runtime.logits(tokens(encoder, ROWS[row : row + 1]).batch([0])) for row in range(4)])
+    np.testing.assert_array_equal(together, alone)
+    assert "compiled" not in vars(runtime)
+
+
+def test_large_openvino_graphs_are_compiled_once_for_all_lengths(encoder, exported, monkeypatch):
+    small, company = OpenVinoRuntime(exported["openvino"]), tokens(encoder).batch(range(4))
+    expected = small.logits(company)
+    monkeypatch.setattr(openvino_runtime, "LARGEST_FIXED", 0)
+    large = OpenVinoRuntime(exported["openvino"])
+    large.open()
+    np.testing.assert_allclose(large.logits(company), expected, atol=1e-5)
+    assert "compiled" in vars(large)
+
+
+def test_texts_longer_than_the_positions_tell_go_through_the_open_graph(encoder, exported, tmp_path):
+    shutil.copytree(exported["openvino"], tmp_path / "graph")
+    config = tmp_path / "graph" / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "max_position_embeddings": 2}))
+    company = tokens(encoder).batch(range(4))
+    runtime = OpenVinoRuntime(tmp_path / "graph")
+    np.testing.assert_allclose(
+        runtime.logits(company), OpenVinoRuntime(exported["openvino"]).logits(company), atol=1e-5
+    )
+    assert "compiled" in vars(runtime)
 
 
 def test_openvino_keeps_to_its_threads_and_to_full_float(exported):

@@ -6,6 +6,7 @@ OpenVINO is an optional extra of the workbench and is imported only by whoever n
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shutil
 import sys
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from workbench.environment import Environment
 from workbench.errors import ArtifactError, first_line
 from workbench.inventory import Inventory
+from workbench.runtimes.fixed_lengths import fixed_length, most_tokens, one_by_one, padded, padding_id
 from workbench.runtimes.openvino_products import openvino_macs
 from workbench.runtimes.openvino_weights import openvino_inventory
 from workbench.runtimes.runtime import Runtime, inputs_for
@@ -30,6 +32,8 @@ CONFIG_FILE = "config.json"
 HOW_TO_GET_IT = "pip install 'encoder-workbench[openvino]'"
 TELEMETRY = "openvino_telemetry"
 MAX_INSTRUCTIONS = "ONEDNN_MAX_CPU_ISA"
+# Every graph of fixed length holds its weights in memory once more.
+LARGEST_FIXED = 32_000_000
 
 
 def missing(*packages: str) -> str | None:
@@ -55,7 +59,12 @@ def openvino() -> Any:
 
 
 class OpenVinoRuntime(Runtime):
-    """Runs ``model.xml`` of a folder on the processor; the graph is compiled at the first batch."""
+    """Runs ``model.xml`` of a folder on the processor; the graph is compiled at the first batch.
+
+    Of a small graph there is one for each of a few lengths, compiled when the first text of that length comes, and
+    texts go through it one by one. Long texts, large graphs and those that OpenVINO cannot fix go through one that is
+    open to any length.
+    """
 
     name = "openvino"
 
@@ -65,24 +74,23 @@ class OpenVinoRuntime(Runtime):
             raise ArtifactError(f"{folder}: made for OpenVINO, but {lack}")
         self.folder = folder
         self._threads = threads
+        self._fixed: dict[int, Any] = {}
 
     @cached_property
     def compiled(self) -> Any:
-        """The compiled graph; what is stored in float is computed in full float, whatever the processor prefers."""
-        settings = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
-        if self._threads:
-            settings["INFERENCE_NUM_THREADS"] = self._threads
-        return openvino().Core().compile_model(self._model(), "CPU", settings)
+        """The graph that is open to any length, compiled."""
+        return self._compiled(self._model())
 
     def open(self) -> None:
-        """Compile the graph."""
-        _ = self.compiled
+        """Compile the graph, where there is one for all lengths."""
+        if not self._most_fixed:
+            _ = self.compiled
 
     def logits(self, batch: Batch) -> NDArray[np.float32]:
         """Run one batch with the inputs the graph asks for."""
-        wanted = [given.any_name for given in self.compiled.inputs]
-        given = list(inputs_for(wanted, batch).values())
-        return np.array(self.compiled(given)["logits"], np.float32)
+        if self._most_fixed and (alone := one_by_one(batch)):
+            return np.concatenate([self._answer(*self._fitting(text)) for text in alone])
+        return self._answer(self.compiled, batch)
 
     def save(self, folder: Path) -> None:
         """Copy graph, weights and configuration."""
@@ -96,6 +104,49 @@ class OpenVinoRuntime(Runtime):
     def macs(self, batch: Batch) -> int:
         """Count them in the graph as it is for the batch's shape."""
         return openvino_macs(self._model(), batch)
+
+    @cached_property
+    def _config(self) -> dict[str, Any]:
+        try:
+            return json.loads((self.folder / CONFIG_FILE).read_bytes())  # type: ignore[no-any-return]
+        except (OSError, ValueError):
+            return {}
+
+    @cached_property
+    def _most_fixed(self) -> int:
+        """The longest text that has a graph of fixed length; none of a graph too large to have several of."""
+        weights = self.folder / WEIGHTS_FILE
+        small = weights.is_file() and weights.stat().st_size <= LARGEST_FIXED
+        return most_tokens(self._config) if small else 0
+
+    def _fitting(self, text: Batch) -> tuple[Any, Batch]:
+        length = fixed_length(text["input_ids"].shape[1], self._most_fixed)
+        if length is None:
+            return self.compiled, text
+        if length not in self._fixed:
+            try:
+                self._fixed[length] = self._of_length(length)
+            except RuntimeError:
+                # OpenVINO 2026.4 cannot fold the positions that RoBERTa counts once their number is fixed.
+                self._most_fixed = 0
+                return self.compiled, text
+        return self._fixed[length], padded(text, length, padding_id(self._config))
+
+    def _of_length(self, length: int) -> Any:
+        model = self._model()
+        model.reshape({given.any_name: [1, length] for given in model.inputs})
+        return self._compiled(model)
+
+    def _answer(self, graph: Any, batch: Batch) -> NDArray[np.float32]:
+        wanted = [given.any_name for given in graph.inputs]
+        return np.array(graph(list(inputs_for(wanted, batch).values()))["logits"], np.float32)
+
+    def _compiled(self, model: Any) -> Any:
+        """Compile a graph; what is stored in float is computed in full float, whatever the processor prefers."""
+        settings = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
+        if self._threads:
+            settings["INFERENCE_NUM_THREADS"] = self._threads
+        return openvino().Core().compile_model(model, "CPU", settings)
 
     def _model(self) -> Any:
         path = self.folder / GRAPH_FILE

@@ -40,9 +40,10 @@ class Runtime(ABC):
 
     @abstractmethod
     def macs(self, batch: Batch) -> int:
-        """Count the multiply-accumulates that one call on a batch really makes, padding included.
+        """Count the multiply-accumulates of one call on a batch, with the padding that the batch has.
 
-        Those of matrix products are counted, attention's among them; looking a token up takes none.
+        Those of matrix products are counted, attention's among them; looking a token up takes none. A runtime that pads
+        a text further to suit itself makes more.
         """
 
     def parameters(self) -> int:

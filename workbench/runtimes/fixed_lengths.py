@@ -1,0 +1,59 @@
+"""Fixed lengths: texts are padded to one of a few lengths, so that the graph of a length need not fit any other.
+
+OpenVINO prepares a graph of open shape anew whenever the length changes. Of a small encoder that takes a third to a
+half of a call: three layers of 384 answered a text of 31 tokens in 1.2 ms by an open graph among texts of other
+lengths, in 0.8 ms among its like, and in 0.6 ms by a graph of fixed length. Quantized graphs of the two kinds round
+differently, so texts in company are answered one by one as well, lest an answer depend on who came along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from workbench.tokens import Batch
+
+LENGTHS = (*range(8, 65, 8), *range(80, 129, 16), *range(160, 257, 32), 384, 512)
+# Families that count positions from behind the padding token's place.
+COUNTED_FROM_PADDING = ("roberta", "xlm-roberta", "camembert")
+
+
+def most_tokens(config: Mapping[str, Any]) -> int:
+    """The longest text that a configuration has positions for; none where it does not tell."""
+    positions = int(config.get("max_position_embeddings") or 0)
+    if config.get("model_type") in COUNTED_FROM_PADDING:
+        positions -= padding_id(config) + 1
+    return positions
+
+
+def padding_id(config: Mapping[str, Any]) -> int:
+    """The token that stands for nothing."""
+    return int(config.get("pad_token_id") or 0)
+
+
+def fixed_length(length: int, most: int) -> int | None:
+    """The next of the fixed lengths, or as many tokens as the model has positions for; none for longer texts."""
+    found = next((fixed for fixed in LENGTHS if fixed >= length), None)
+    return min(found, most) if found is not None and length <= most else None
+
+
+def one_by_one(batch: Batch) -> list[Batch]:
+    """The texts of a batch without their padding, each by itself; none where not all padding stands at the end."""
+    masks = batch["attention_mask"]
+    ends = [int(length) for length in masks.sum(axis=1)]
+    if not all(end and mask[:end].all() for mask, end in zip(masks, ends, strict=True)):
+        return []
+    return [{name: values[row : row + 1, :end] for name, values in batch.items()} for row, end in enumerate(ends)]
+
+
+def padded(batch: Batch, length: int, padding: int) -> Batch:
+    """A batch with padding that nobody attends to, up to a length."""
+    rows, given = batch["input_ids"].shape
+    wider: Batch = {}
+    for name, values in batch.items():
+        # numpy.pad would take a tenth of a small model's call.
+        wider[name] = np.full((rows, length), padding if name == "input_ids" else 0, values.dtype)
+        wider[name][:, :given] = values
+    return wider
