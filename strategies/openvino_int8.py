@@ -23,7 +23,7 @@ from workbench.tokens import Tokens
 # Enough to tell parts apart, and a part is quantized in a few seconds.
 RANKING_ROWS = 16
 # NNCF's own choice is the mean. On a student of STS-B it lost 1.5 points of Pearson correlation where all that was seen
-# lost none: the range of a short row cuts the outliers of a long one.
+# lost none.
 RANGES = {"minmax": "MINMAX", "mean": "MEAN_MINMAX"}
 
 
@@ -44,7 +44,7 @@ class OpenVinoInt8(CalibratedOptions, Strategy):
     calibration: Literal["minmax", "mean"] = Field(
         default="minmax",
         description="ranges of activations: all that was seen (minmax), or the mean over rows of what each row showed, "
-        "which cuts off the most of the largest (mean)",
+        "beyond which values are cut off (mean)",
     )
 
     def check(self, sketch: Sketch) -> Sketch:

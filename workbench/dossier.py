@@ -145,7 +145,7 @@ def _explanations(evidence: Evidence, comparison: Comparison, store: RunStore) -
 
 
 def _goals(study: str, store: RunStore) -> tuple[Goal, ...]:
-    """The goals of the study as it was kept; none where its file is gone or was changed by hand into none."""
+    """The goals of the study as it was kept; none where its file is gone or cannot be read."""
     try:
         return Study.load(store.study_file(study)).goals
     except WorkbenchError:

@@ -2,7 +2,6 @@
 
 import re
 import tarfile
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -50,13 +49,8 @@ def published(request, made) -> Path:
 
 @pytest.fixture(scope="module")
 def opened(published, tmp_path_factory) -> tuple[Dossier, RunStore]:
-    return _opened(published, tmp_path_factory.getbasetemp())
-
-
-@cache
-def _opened(folder: Path, place: Path) -> tuple[Dossier, RunStore]:
-    store = place / f"published-{folder.name}-{abs(hash(folder))}"
-    return dossier_from(folder / RECORDS, store, Wish.of()), RunStore(store)
+    store = tmp_path_factory.mktemp("published") / "store"
+    return dossier_from(published / RECORDS, store, Wish.of()), RunStore(store)
 
 
 def test_the_records_hold_neither_weights_nor_texts_and_are_small(published):

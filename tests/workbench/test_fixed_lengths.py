@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from workbench.runtimes.fixed_lengths import LENGTHS, fixed_length, most_tokens, one_by_one, padded
+from workbench.runtimes.fixed_lengths import LENGTHS, fixed_length, one_by_one, padded
 
 BATCH = {
     "input_ids": np.array([[5, 6, 7, 8], [5, 6, 1, 1]]),
@@ -32,18 +32,6 @@ def test_the_next_length_is_taken_or_all_the_model_has(length, most, fixed):
 def test_lengths_ascend_and_texts_beyond_the_last_have_none():
     assert list(LENGTHS) == sorted(set(LENGTHS))
     assert fixed_length(LENGTHS[-1] + 1, 4096) is None
-
-
-@pytest.mark.parametrize(
-    ("config", "most"),
-    [
-        ({"model_type": "bert", "max_position_embeddings": 512}, 512),
-        ({"model_type": "roberta", "max_position_embeddings": 514, "pad_token_id": 1}, 512),
-        ({}, 0),
-    ],
-)
-def test_positions_are_counted_as_the_family_counts_them(config, most):
-    assert most_tokens(config) == most
 
 
 def test_texts_in_company_are_told_apart_without_their_padding():

@@ -8,29 +8,11 @@ differently, so texts in company are answered one by one as well, lest an answer
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from workbench.tokens import Batch
 
 LENGTHS = (*range(8, 65, 8), *range(80, 129, 16), *range(160, 257, 32), 384, 512)
-# Families that count positions from behind the padding token's place.
-COUNTED_FROM_PADDING = ("roberta", "xlm-roberta", "camembert")
-
-
-def most_tokens(config: Mapping[str, Any]) -> int:
-    """The longest text that a configuration has positions for; none where it does not tell."""
-    positions = int(config.get("max_position_embeddings") or 0)
-    if config.get("model_type") in COUNTED_FROM_PADDING:
-        positions -= padding_id(config) + 1
-    return positions
-
-
-def padding_id(config: Mapping[str, Any]) -> int:
-    """The token that stands for nothing."""
-    return int(config.get("pad_token_id") or 0)
 
 
 def fixed_length(length: int, most: int) -> int | None:
@@ -53,7 +35,7 @@ def padded(batch: Batch, length: int, padding: int) -> Batch:
     rows, given = batch["input_ids"].shape
     wider: Batch = {}
     for name, values in batch.items():
-        # numpy.pad would take a tenth of a small model's call.
+        # numpy.pad takes ten times as long for so few numbers.
         wider[name] = np.full((rows, length), padding if name == "input_ids" else 0, values.dtype)
         wider[name][:, :given] = values
     return wider

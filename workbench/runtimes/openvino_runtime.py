@@ -12,6 +12,7 @@ import shutil
 import sys
 from functools import cache, cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ from numpy.typing import NDArray
 
 from workbench.environment import Environment
 from workbench.errors import ArtifactError, first_line
+from workbench.families import longest_input
 from workbench.inventory import Inventory
-from workbench.runtimes.fixed_lengths import fixed_length, most_tokens, one_by_one, padded, padding_id
+from workbench.runtimes.fixed_lengths import fixed_length, one_by_one, padded
 from workbench.runtimes.openvino_products import openvino_macs
 from workbench.runtimes.openvino_weights import openvino_inventory
 from workbench.runtimes.runtime import Runtime, inputs_for
@@ -117,7 +119,7 @@ class OpenVinoRuntime(Runtime):
         """The longest text that has a graph of fixed length; none of a graph too large to have several of."""
         weights = self.folder / WEIGHTS_FILE
         small = weights.is_file() and weights.stat().st_size <= LARGEST_FIXED
-        return most_tokens(self._config) if small else 0
+        return longest_input(SimpleNamespace(**self._config)) if small and self._config else 0
 
     def _fitting(self, text: Batch) -> tuple[Any, Batch]:
         length = fixed_length(text["input_ids"].shape[1], self._most_fixed)
@@ -130,7 +132,7 @@ class OpenVinoRuntime(Runtime):
                 # OpenVINO 2026.4 cannot fold the positions that RoBERTa counts once their number is fixed.
                 self._most_fixed = 0
                 return self.compiled, text
-        return self._fixed[length], padded(text, length, padding_id(self._config))
+        return self._fixed[length], padded(text, length, self._config.get("pad_token_id") or 0)
 
     def _of_length(self, length: int) -> Any:
         model = self._model()
