@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
 
 
 class Goal(BaseModel):
@@ -17,7 +17,7 @@ class Goal(BaseModel):
     faster: float | None = Field(default=None, gt=0, description="how many times as fast as the baseline")
     smaller: float | None = Field(default=None, gt=0, description="how many times smaller than the baseline on disk")
     keeps: float | None = Field(default=None, gt=0, description="which share of the baseline's quality it keeps")
-    faster_than: dict[str, float] = Field(default={}, description="how many times as fast as other recipes")
+    faster_than: dict[str, PositiveFloat] = Field(default={}, description="how many times as fast as other recipes")
     no_worse_than: tuple[str, ...] = Field(default=(), description="recipes that are not to be better in quality")
 
     def within(self, tasks: Collection[str]) -> Goal:

@@ -96,6 +96,7 @@ def test_nothing_is_complained_of_but_what_is_wrong(where, tmp_path):
         (PLAIN + "training: {least_steps: 9, most_steps: 8}\n", 3, "training: least_steps (9) is above most_steps (8)"),
         (PLAIN + "training:\n  precision: half\n", 4, "training.precision: "),
         (PLAIN + "goals: [{recipe: int8, faster: 0}]\n", 3, "goals.0.faster: "),
+        (PLAIN + "goals: [{recipe: int8, faster_than: {onnx: 0}}]\n", 3, "goals.0.faster_than.onnx: "),
         (PLAIN + "goals: [{recipe: int8, faster: 2}]\n", 1, "goals[0]: 'int8' is not among the recipes"),
         (
             PLAIN + "recipes: [int8]\ngoals: [{recipe: int8, tasks: [rte], faster: 2}]\n",
