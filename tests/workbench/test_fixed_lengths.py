@@ -1,9 +1,9 @@
-"""Padding to a fixed length changes no text, and no text is padded beyond what a model has positions for."""
+"""Texts leave their padding behind, and no text gets a length beyond what a model has positions for."""
 
 import numpy as np
 import pytest
 
-from workbench.runtimes.fixed_lengths import LENGTHS, fixed_length, one_by_one, padded
+from workbench.runtimes.fixed_lengths import LENGTHS, fixed_length, one_by_one
 
 BATCH = {
     "input_ids": np.array([[5, 6, 7, 8], [5, 6, 1, 1]]),
@@ -49,13 +49,3 @@ def test_texts_in_company_are_told_apart_without_their_padding():
 @pytest.mark.parametrize("mask", [[0, 0, 1, 1], [1, 0, 1, 1], [0, 0, 0, 0]])
 def test_texts_padded_elsewhere_are_left_together(mask):
     assert one_by_one({**BATCH, "attention_mask": np.array([[1, 1, 1, 1], mask])}) == []
-
-
-def test_padding_is_the_padding_token_and_attended_by_nobody():
-    wider = padded(one_by_one(BATCH)[1], 5, padding=1)
-    assert {name: values.tolist() for name, values in wider.items()} == {
-        "input_ids": [[5, 6, 1, 1, 1]],
-        "attention_mask": [[1, 1, 0, 0, 0]],
-        "token_type_ids": [[0, 1, 0, 0, 0]],
-    }
-    assert {values.dtype for values in wider.values()} == {BATCH["input_ids"].dtype}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from architectures import a_batch
 from graphs import ROWS, answers, lively_encoder, tokens
 
 from strategies.onnx_graph import OnnxGraph
@@ -71,6 +72,18 @@ def test_texts_of_small_openvino_graphs_are_answered_alike_alone_and_in_company(
     alone = np.concatenate([runtime.logits(tokens(encoder, ROWS[row : row + 1]).batch([0])) for row in range(4)])
     np.testing.assert_array_equal(together, alone)
     assert "compiled" not in vars(runtime)
+
+
+def test_what_a_fixed_graph_answered_before_leaves_no_trace(encoder, exported):
+    runtime = OpenVinoRuntime(exported["openvino"])
+    long, short = ({**batch, "token_type_ids": batch["attention_mask"]} for batch in (a_batch(8), a_batch(3)))
+    fresh = OpenVinoRuntime(exported["openvino"]).logits(short)
+    first = runtime.logits(long)
+    kept = first.copy()
+    np.testing.assert_array_equal(runtime.logits(short), fresh)
+    np.testing.assert_array_equal(first, kept)
+    np.testing.assert_allclose(fresh, encoder.runtime.logits(short), atol=1e-5)
+    assert np.abs(kept - fresh).max() > 1e-3
 
 
 def test_large_openvino_graphs_are_compiled_once_for_all_lengths(encoder, exported, monkeypatch):

@@ -22,7 +22,8 @@ from workbench.environment import Environment
 from workbench.errors import ArtifactError, first_line
 from workbench.families import longest_input
 from workbench.inventory import Inventory
-from workbench.runtimes.fixed_lengths import fixed_length, one_by_one, padded
+from workbench.runtimes.fixed_graph import FixedGraph
+from workbench.runtimes.fixed_lengths import fixed_length, one_by_one
 from workbench.runtimes.openvino_products import openvino_macs
 from workbench.runtimes.openvino_weights import openvino_inventory
 from workbench.runtimes.runtime import Runtime, inputs_for
@@ -76,7 +77,7 @@ class OpenVinoRuntime(Runtime):
             raise ArtifactError(f"{folder}: made for OpenVINO, but {lack}")
         self.folder = folder
         self._threads = threads
-        self._fixed: dict[int, Any] = {}
+        self._fixed: dict[int, FixedGraph] = {}
 
     @cached_property
     def compiled(self) -> Any:
@@ -91,8 +92,8 @@ class OpenVinoRuntime(Runtime):
     def logits(self, batch: Batch) -> NDArray[np.float32]:
         """Run one batch with the inputs the graph asks for."""
         if self._most_fixed and (alone := one_by_one(batch)):
-            return np.concatenate([self._answer(*self._fitting(text)) for text in alone])
-        return self._answer(self.compiled, batch)
+            return np.concatenate([self._alone(text) for text in alone])
+        return self._open_answer(batch)
 
     def save(self, folder: Path) -> None:
         """Copy graph, weights and configuration."""
@@ -121,27 +122,31 @@ class OpenVinoRuntime(Runtime):
         small = weights.is_file() and weights.stat().st_size <= LARGEST_FIXED
         return longest_input(SimpleNamespace(**self._config)) if small and self._config else 0
 
-    def _fitting(self, text: Batch) -> tuple[Any, Batch]:
-        length = fixed_length(text["input_ids"].shape[1], self._most_fixed)
+    def _alone(self, text: Batch) -> NDArray[np.float32]:
+        fitting = self._fitting(text["input_ids"].shape[1])
+        return fitting.answer(text) if fitting else self._open_answer(text)
+
+    def _fitting(self, tokens: int) -> FixedGraph | None:
+        length = fixed_length(tokens, self._most_fixed)
         if length is None:
-            return self.compiled, text
+            return None
         if length not in self._fixed:
             try:
                 self._fixed[length] = self._of_length(length)
             except RuntimeError:
                 # OpenVINO 2026.4 cannot fold the positions that RoBERTa counts once their number is fixed.
                 self._most_fixed = 0
-                return self.compiled, text
-        return self._fixed[length], padded(text, length, self._config.get("pad_token_id") or 0)
+                return None
+        return self._fixed[length]
 
-    def _of_length(self, length: int) -> Any:
+    def _of_length(self, length: int) -> FixedGraph:
         model = self._model()
         model.reshape({given.any_name: [1, length] for given in model.inputs})
-        return self._compiled(model)
+        return FixedGraph(self._compiled(model), self._config.get("pad_token_id") or 0)
 
-    def _answer(self, graph: Any, batch: Batch) -> NDArray[np.float32]:
-        wanted = [given.any_name for given in graph.inputs]
-        return np.array(graph(list(inputs_for(wanted, batch).values()))["logits"], np.float32)
+    def _open_answer(self, batch: Batch) -> NDArray[np.float32]:
+        wanted = [given.any_name for given in self.compiled.inputs]
+        return np.array(self.compiled(list(inputs_for(wanted, batch).values()))["logits"], np.float32)
 
     def _compiled(self, model: Any) -> Any:
         """Compile a graph; what is stored in float is computed in full float, whatever the processor prefers."""
