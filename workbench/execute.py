@@ -24,7 +24,7 @@ from workbench.recipe import BASELINE
 from workbench.run import ArtifactRecord, DataRecord, Failure, Run, Stage, StepRecord
 from workbench.steps import StepMaker
 from workbench.store import ARTIFACT, PREDICTIONS, RunStore
-from workbench.worker import measure_in_fresh_process
+from workbench.worker import Measurer
 
 
 @dataclass
@@ -110,14 +110,22 @@ class Executor:
         record = blank.model_copy(update={"base": base_record})
         with stage("save"), self.store.writing(planned.id) as folder, self.store.scratch("scratch") as scratch:
             maker = StepMaker(planned, base, scratch, self.progress, self.cache)
-            encoder, steps = self._all_steps(planned, maker)
-            kept, measured = self._saved_and_measured(planned, encoder, folder)
+            with self._measurer(planned) as measurer:
+                encoder, steps = self._all_steps(planned, maker, measurer)
+            # What counts is measured in a process that held nothing else.
+            with self._measurer(planned) as measurer:
+                kept, measured = self._saved_and_measured(planned, encoder, folder, measurer)
             if steps:
                 steps[-1] = steps[-1].model_copy(update={"measurements": measured})
             found = {"steps": tuple(steps), "artifact": kept, "measurements": measured}
             self.store.keep(record.model_copy(update=found), folder)
 
-    def _all_steps(self, planned: PlannedRun, maker: StepMaker) -> tuple[Encoder, list[StepRecord]]:
+    @contextmanager
+    def _measurer(self, planned: PlannedRun) -> Iterator[Measurer]:
+        with self.store.scratch("scratch") as scratch, Measurer(planned.data, self.cache, scratch) as measurer:
+            yield measurer
+
+    def _all_steps(self, planned: PlannedRun, maker: StepMaker, measurer: Measurer) -> tuple[Encoder, list[StepRecord]]:
         """Apply every step; what each gave is measured at once, and the last one's as the result."""
         encoder, records = maker.base, []
         for number in range(1, len(planned.strategies) + 1):
@@ -125,29 +133,20 @@ class Executor:
                 encoder, record = maker.make(number, encoder)
             if number < len(planned.strategies):
                 with self.store.scratch("scratch") as folder:
-                    _, measured = self._saved_and_measured(planned, encoder, folder)
+                    _, measured = self._saved_and_measured(planned, encoder, folder, measurer)
                 record = record.model_copy(update={"measurements": measured})
             records.append(record)
         return encoder, records
 
     def _saved_and_measured(
-        self, planned: PlannedRun, encoder: Encoder, folder: Path
+        self, planned: PlannedRun, encoder: Encoder, folder: Path, measurer: Measurer
     ) -> tuple[ArtifactRecord, tuple[Measurement, ...]]:
         artifact = folder / ARTIFACT
         artifact.mkdir()
         manifest = encoder.save(artifact)
-        with stage("measure"), self.store.scratch("scratch") as scratch:
-            measured = measure_in_fresh_process(
-                artifact,
-                planned.data,
-                self._reference(planned),
-                planned.study.run_probes,
-                out=folder,
-                scratch=scratch,
-                cache=self.cache,
-            )
-        record = ArtifactRecord(runtime=manifest.runtime, portable=manifest.portable, files=manifest.files)
-        return record, tuple(measured)
+        with stage("measure"):
+            measured = measurer.measure(artifact, self._reference(planned), planned.study.run_probes, out=folder)
+        return ArtifactRecord(runtime=manifest.runtime, portable=manifest.portable, files=manifest.files), measured
 
     def _reference(self, planned: PlannedRun) -> Path | None:
         if planned.recipe.name == BASELINE:

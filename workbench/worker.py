@@ -1,30 +1,31 @@
-"""The measuring process: reloads one artifact, shows it to the probes, writes down what they saw.
+"""The measuring process: reloads artifacts one after the other, shows them to the probes, tells what they saw.
 
-Started as ``python -m workbench.worker JOB.json``, so that what is measured is what was saved, in a process that
-holds nothing else.
+Started as ``python -m workbench.worker``, so that what is measured is what was saved, in a process that did not make
+it. Each line of its input names the file of a ``MeasureJob``; to each it answers one line, ``{"measurements": …}``
+or ``{"error": …}``.
 """
 
 from __future__ import annotations
 
 import json
-import subprocess
+import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
 from workbench.cache import Cache
-from workbench.errors import WorkbenchError, WorkerError
+from workbench.errors import WorkbenchError
 from workbench.measurement import Measurement
 from workbench.tasks.data import TaskData
 from workbench.tasks.task import Row, Task
+from workbench.worker_process import WorkerProcess
 
 JOB = "job.json"
 ROWS = "rows.jsonl"
-RESULT = "measurements.json"
-PATIENCE_SECONDS = 3600
-SAID = "workbench-error: "
+ERRORS = "errors.txt"
+PATIENCE_SECONDS = 3600.0
 
 
 class MeasureJob(BaseModel):
@@ -37,52 +38,53 @@ class MeasureJob(BaseModel):
     rows: Path
     reference: Path | None
     out: Path
-    result: Path
     probes: tuple[str, ...]
     cache: Path
 
 
-def measure_in_fresh_process(
-    artifact: Path,
-    data: TaskData,
-    reference: Path | None,
-    probes: tuple[str, ...],
-    out: Path,
-    scratch: Path,
-    cache: Cache,
-) -> list[Measurement]:
-    """Measure an artifact in a process of its own; what the probes keep goes to ``out``."""
-    rows = scratch / ROWS
-    _write_rows(rows, data.tests)
-    job = MeasureJob(
-        artifact=artifact.resolve(),
-        task=data.task.model_dump(mode="json", exclude={"sources"}),
-        rows=rows.resolve(),
-        reference=reference.resolve() if reference else None,
-        out=out.resolve(),
-        result=(scratch / RESULT).resolve(),
-        probes=probes,
-        cache=cache.root.resolve(),
-    )
-    (scratch / JOB).write_text(job.model_dump_json(), encoding="utf-8")
-    _run_worker(scratch / JOB)
-    return [Measurement(**item) for item in json.loads(job.result.read_text(encoding="utf-8"))]
+class Measurer:
+    """Measures artifacts on the test rows of one task in a process of its own.
 
+    It is started at the first artifact and stays for those that follow, because importing what it needs takes longer
+    than measuring a small encoder. It ends with the measurer.
+    """
 
-def _run_worker(job: Path) -> None:
-    command = [sys.executable, "-m", "workbench.worker", str(job)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        raise WorkerError(f"the measuring process did not end within {PATIENCE_SECONDS} s and was stopped") from None
-    if done.returncode == 0:
-        return
-    lines = done.stderr.strip().splitlines() or ["it said nothing"]
-    told = next((line.removeprefix(SAID) for line in lines if line.startswith(SAID)), None)
-    if told:
-        raise WorkerError(told)
-    how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
-    raise WorkerError(f"the measuring process died ({how}): {lines[-1][:300]}")
+    def __init__(self, data: TaskData, cache: Cache, scratch: Path) -> None:
+        self._data = data
+        self._cache = cache
+        self._scratch = scratch
+        self._process: WorkerProcess | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process:
+            self._process.end()
+
+    def measure(
+        self, artifact: Path, reference: Path | None, probes: tuple[str, ...], out: Path
+    ) -> tuple[Measurement, ...]:
+        """Measure an artifact beside the baseline's answers; what the probes keep goes to ``out``."""
+        self._process = self._process or self._started()
+        job = MeasureJob(
+            artifact=artifact.resolve(),
+            task=self._data.task.model_dump(mode="json", exclude={"sources"}),
+            rows=(self._scratch / ROWS).resolve(),
+            reference=reference.resolve() if reference else None,
+            out=out.resolve(),
+            probes=probes,
+            cache=self._cache.root.resolve(),
+        )
+        path = (self._scratch / JOB).resolve()
+        path.write_text(job.model_dump_json(), encoding="utf-8")
+        told = self._process.ask("measure", job=str(path))
+        return tuple(Measurement(**item) for item in told["measurements"])
+
+    def _started(self) -> WorkerProcess:
+        _write_rows(self._scratch / ROWS, self._data.tests)
+        command = [sys.executable, "-m", "workbench.worker"]
+        return WorkerProcess(command, self._scratch / ERRORS, os.environ, PATIENCE_SECONDS)
 
 
 def _write_rows(path: Path, tests: dict[str, tuple[Row, ...]]) -> None:
@@ -119,18 +121,21 @@ def _measure(job: MeasureJob) -> list[Measurement]:
     return [found for name in job.probes for found in PROBES[name].measure(subject)]
 
 
-def main(path: str) -> int:
-    """Carry out a job file; a failure we know is told in one line the parent understands."""
-    job = MeasureJob.model_validate_json(Path(path).read_text(encoding="utf-8"))
-    try:
-        measured = _measure(job)
-    except WorkbenchError as error:
-        sys.stderr.write(f"{SAID}{' '.join(str(error).split())}\n")
-        return 1
-    text = json.dumps([found.model_dump(mode="json") for found in measured])
-    job.result.write_text(text, encoding="utf-8")
+def serve() -> int:
+    """Carry out jobs until whoever asks hangs up; a failure we know is told in one line."""
+    from workbench.probes.opening import take_over_output
+
+    pipe = take_over_output()
+    for line in sys.stdin:
+        job = MeasureJob.model_validate_json(Path(json.loads(line)["job"]).read_bytes())
+        try:
+            answer: dict[str, Any] = {"measurements": [found.model_dump(mode="json") for found in _measure(job)]}
+        except WorkbenchError as error:
+            answer = {"error": " ".join(str(error).split())}
+        pipe.write(json.dumps(answer) + "\n")
+        pipe.flush()
     return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1]))
+    raise SystemExit(serve())
