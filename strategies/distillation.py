@@ -57,6 +57,9 @@ class Distillation(Training, Strategy):
     )
     augment: int = Field(default=0, ge=0, le=50, description="teacher-labelled variants of each training row")
     freeze_embeddings: bool = Field(default=False, description="leave the embedding tables as they are")
+    keep: Literal["best", "closest"] = Field(
+        default="best", description="the checkpoint with the best score on the select rows, or closest to the teacher"
+    )
     learning_rate: float = Field(default=1e-4, gt=0, description="the highest learning rate")
 
     @model_validator(mode="after")
@@ -67,7 +70,7 @@ class Distillation(Training, Strategy):
 
     def control(self) -> Self:
         """The same student with the same number of steps on the labels alone."""
-        alone = {"soft": 0.0, "hidden": 0.0, "relations": 0.0, "hard": 1.0, "augment": 0}
+        alone = {"soft": 0.0, "hidden": 0.0, "relations": 0.0, "hard": 1.0, "augment": 0, "keep": "best"}
         return self.model_copy(update={**alone, "epochs": self.epochs * (1 + self.augment)})
 
     def check(self, sketch: Sketch) -> Sketch:
@@ -105,12 +108,11 @@ class Distillation(Training, Strategy):
         rows = [*bench.data.train, *self._variants(encoder, bench)]
         learn = lesson(bench.tokens(encoder, rows), rows, self._told(teacher, encoder, rows, weights))
         chosen = by_length(bench.data.select)
-        select = lesson(bench.tokens(encoder, chosen), chosen)
+        select = lesson(bench.tokens(encoder, chosen), chosen, self._judged_by(teacher, chosen))
         width = quantity(teacher.encoder.model.config, "hidden_size") if weights.hidden else 0
         in_class = Student(model, weights, width, regression=bench.data.task.kind == "regression")
         frozen = self._freeze(model)
-        job = Job(bench.data.task, self.training(bench.precision), bench.seed, f"distilling {bench.data.task.name}")
-        outcome = train(in_class, learn, select, job, bench.workplace, bench.progress)
+        outcome = train(in_class, learn, select, self._job(bench), bench.workplace, bench.progress)
         for parameter in frozen:
             parameter.requires_grad_(True)
         return encoder.evolve(outcome.model.model, by=self, detail={"select": outcome.told(), "rows": len(rows)})
@@ -196,6 +198,15 @@ class Distillation(Training, Strategy):
             last = quantity(teacher.encoder.model.config, "num_hidden_layers") - 1
             told[PROJECTIONS] = teacher.projections(rows, last)
         return told
+
+    def _judged_by(self, teacher: Teacher, rows: list[Row]) -> dict[str, Extra]:
+        """What checkpoints are judged by: few rows score noisily, but tell well who answers like the teacher."""
+        return {LOGITS: teacher.logits(rows)} if self.keep == "closest" else {}
+
+    def _job(self, bench: Bench) -> Job:
+        task, settings = bench.data.task, self.training(bench.precision)
+        keep: Literal["score", "loss"] = "loss" if self.keep == "closest" else "score"
+        return Job(task, settings, bench.seed, f"distilling {task.name}", keep)
 
     def _variants(self, encoder: Encoder, bench: Bench) -> list[Row]:
         if not self.augment:

@@ -36,8 +36,9 @@ class Weights:
 class Student(nn.Module):
     """Runs the student, and turns what it and its teacher said into one loss.
 
-    Batches without teacher outputs (the select rows) are judged by their labels alone. Where widths differ, hidden
-    states are compared through a learned map that is thrown away afterwards.
+    Batches without teacher outputs are judged by their labels alone, and while it is not training, those with them by
+    the teacher's outputs alone. Where widths differ, hidden states are compared through a learned map that is thrown
+    away afterwards.
     """
 
     def __init__(self, model: Any, weights: Weights, teacher_width: int, regression: bool) -> None:
@@ -61,6 +62,8 @@ class Student(nn.Module):
         logits = output.logits
         if not told:
             return {"loss": self._hard(logits, labels), "logits": logits}
+        if not self.training:
+            return {"loss": self._soft(logits, told[LOGITS]), "logits": logits}
         loss = self._weights.hard * self._hard(logits, labels) + self._weights.soft * self._soft(logits, told[LOGITS])
         mask = batch["attention_mask"].bool()
         if self._weights.hidden:

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
@@ -49,17 +49,18 @@ class Lesson:
 
 @dataclass(frozen=True)
 class Job:
-    """What is trained for what, and how."""
+    """What is trained for what, and how; ``keep`` is the checkpoint of the best score or of the least loss."""
 
     task: Task
     settings: Training
     seed: int
     label: str
+    keep: Literal["score", "loss"] = "score"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What training came to: the model that scored best on the select rows, its score, and when it was seen."""
+    """What training came to: the model that was best on the select rows, its score there, and when it was seen."""
 
     model: Any
     metric: str
@@ -175,7 +176,7 @@ class Collator:
 
 
 def train(model: Any, learn: Lesson, select: Lesson, job: Job, workplace: Path, progress: Reporter) -> Outcome:
-    """Train a model and keep the checkpoint that scores best on the select rows.
+    """Train a model and keep the checkpoint that is best on the select rows, by its score unless the job says else.
 
     Checkpoints go to ``workplace``; when it already holds whole ones from an interrupted call with the same
     arguments, training goes on from the last of them and ends with the same weights. The given model is consumed.
@@ -252,8 +253,8 @@ def _arguments(job: Job, examples: int, workplace: Path) -> TrainingArguments:
         save_steps=pause,
         save_total_limit=1,
         load_best_model_at_end=True,
-        metric_for_best_model=job.task.headline,
-        greater_is_better=True,
+        metric_for_best_model=job.task.headline if job.keep == "score" else "loss",
+        greater_is_better=job.keep == "score",
         seed=job.seed,
         data_seed=job.seed,
         remove_unused_columns=False,
@@ -273,11 +274,13 @@ def _headline(task: Task, kind: Kind, seen: Any) -> dict[str, float]:
 def _outcome(trainer: Trainer, task: Task) -> Outcome:
     state = trainer.state
     checkpoint = state.best_model_checkpoint or ""
+    step = int(checkpoint.rpartition("-")[2] or state.global_step)
+    seen = f"eval_{task.headline}"
     return Outcome(
         model=trainer.model.eval(),
         metric=task.headline,
-        score=float(state.best_metric),
-        step=int(checkpoint.rpartition("-")[2] or state.global_step),
+        score=float(next(told[seen] for told in state.log_history if seen in told and told["step"] == step)),
+        step=step,
         steps=int(state.max_steps),
         precision="bfloat16" if trainer.args.bf16 else "float32",
     )

@@ -174,6 +174,27 @@ def test_a_regression_student_learns_the_teachers_score(tiny_encoder, tiny_regre
     assert kind.divergence(taught.logits(tokens), wanted) < kind.divergence(student.logits(tokens), wanted)
 
 
+def test_the_checkpoint_closest_to_the_teacher_is_kept_whatever_the_labels_say(
+    tiny_encoder, tiny_regression, make_bench
+):
+    base = tiny_encoder("bert", tiny_regression)
+    plain = make_bench(base, tiny_regression)
+    said = base.logits(plain.tokens(base, plain.data.select))
+    # The closer a student comes to the teacher, the worse it scores on these.
+    contrary = tuple(row._replace(label=-float(score[0])) for row, score in zip(plain.data.select, said, strict=True))
+    student = tiny_encoder("bert", tiny_regression, seed=5)
+    options = {**BRIEF, "epochs": 6, "evaluations": 6, "soft": 1.0, "hard": 0.0}
+    distances = {}
+    for keep in ("best", "closest"):
+        bench = make_bench(base, tiny_regression)
+        bench = replace(bench, data=replace(bench.data, select=contrary))
+        taught = Distillation(**options, keep=keep).apply(student, bench)
+        tokens = bench.tokens(base, contrary)
+        distances[keep] = bench.data.kind.divergence(taught.logits(tokens), base.logits(tokens))
+        assert taught.lineage.steps[-1].detail["select"]["metric"] == bench.data.task.headline
+    assert distances["closest"] < distances["best"]
+
+
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_variants_of_rows_are_labelled_by_the_teacher(
     task, tiny_encoder, tiny_task, tiny_regression, make_bench, own_cache
@@ -207,7 +228,8 @@ def test_frozen_embeddings_stay_as_they_were(tiny_encoder, make_bench):
 
 
 def test_the_control_has_the_same_budget_and_no_teacher():
-    control = Distillation(epochs=2, augment=3, hidden=1.0).control()
+    control = Distillation(epochs=2, augment=3, hidden=1.0, keep="closest").control()
+    assert control.keep == "best"
     assert (control.soft, control.hidden, control.relations, control.hard) == (0, 0, 0, 1)
     assert control.epochs == 2 * (1 + 3)
 
