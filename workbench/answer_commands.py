@@ -16,7 +16,7 @@ from workbench.console import JsonOption, StoreOption, out, print_json
 from workbench.errors import UsageError
 from workbench.plugins import REPORTS, load
 from workbench.store import RunStore, default_store
-from workbench.wish import Goal, Wish
+from workbench.wish import Aim, Wish
 
 NamesArgument = Annotated[
     list[str] | None,
@@ -30,7 +30,7 @@ QualityOption = Annotated[
     typer.Option("--min-quality", help="At least this: 97% of the baseline's (the default), or a score like 85."),
 ]
 OptimiseOption = Annotated[
-    Goal | None, typer.Option("--optimise", help="What is to be best within the limits; by default latency.")
+    Aim | None, typer.Option("--optimise", help="What is to be best within the limits; by default latency.")
 ]
 TaskOption = Annotated[
     str | None, typer.Option("--task", help="One task; by default the only one, or the mean over all.")

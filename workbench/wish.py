@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict
 
 from workbench.errors import UsageError
 
-Goal = Literal["latency", "size", "memory", "quality"]
-AXIS_OF_GOAL = {"latency": "latency", "size": "disk", "memory": "memory", "quality": "quality"}
+Aim = Literal["latency", "size", "memory", "quality"]
+AXIS_OF_AIM = {"latency": "latency", "size": "disk", "memory": "memory", "quality": "quality"}
 DEFAULT_KEPT = 0.97
 # Judging does not look for a larger share of the baseline's quality.
 LARGEST_SHARE = 2
@@ -45,7 +45,7 @@ class Wish(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     limits: tuple[Limit, ...]
-    optimise: Goal
+    optimise: Aim
     assumed: bool = False
 
     @classmethod
@@ -55,28 +55,28 @@ class Wish(BaseModel):
         max_size_mb: float | None = None,
         max_memory_mb: float | None = None,
         min_quality: str | None = None,
-        optimise: Goal | None = None,
+        optimise: Aim | None = None,
     ) -> Self:
         """Read a wish. Without a word on quality, 97 % of the baseline's is taken for granted, and said.
 
-        Where quality itself is to be best it needs no limit. Without a goal, the fastest is sought.
+        Where quality itself is to be best it needs no limit. Without an aim, the fastest is sought.
         """
-        goal: Goal = optimise or "latency"
+        aim: Aim = optimise or "latency"
         limits = [
             _at_most("latency", "--max-latency-ms", max_latency_ms, 1.0),
             _at_most("disk", "--max-size-mb", max_size_mb, MEGABYTE),
             _at_most("memory", "--max-memory-mb", max_memory_mb, MEGABYTE),
             read_quality(min_quality) if min_quality is not None else None,
         ]
-        assumed = min_quality is None and goal != "quality"
+        assumed = min_quality is None and aim != "quality"
         if assumed:
             limits.append(Limit(axis="quality", amount=DEFAULT_KEPT, share=True))
-        return cls(limits=tuple(limit for limit in limits if limit), optimise=goal, assumed=assumed)
+        return cls(limits=tuple(limit for limit in limits if limit), optimise=aim, assumed=assumed)
 
     @property
     def axis(self) -> str:
         """What is to be best."""
-        return AXIS_OF_GOAL[self.optimise]
+        return AXIS_OF_AIM[self.optimise]
 
 
 def read_quality(text: str) -> Limit:

@@ -8,10 +8,10 @@ import streamlit as st
 
 from reports.budgets import DEFAULT_QUALITY, NO_LIMIT, Choices, at_least_quality, at_most
 from workbench.line import Line
-from workbench.wish import AXIS_OF_GOAL, Goal, Wish
+from workbench.wish import AXIS_OF_AIM, Aim, Wish
 
-GOAL_KEY = "best"
-GOALS: dict[Goal, str] = {"latency": "time of a call", "size": "size on disk", "memory": "memory", "quality": "quality"}
+AIM_KEY = "best"
+AIMS: dict[Aim, str] = {"latency": "time of a call", "size": "size on disk", "memory": "memory", "quality": "quality"}
 LABELS = {
     "latency": "Time of one call, at most",
     "disk": "Size on disk, at most",
@@ -29,9 +29,9 @@ HELP = {
 def choose_limits(lines: Sequence[Line]) -> Wish:
     """Draw the sliders and give what they say."""
     choices = _settle(lines)
-    goals = _goals(lines)
+    aims = _aims(lines)
     st.selectbox(
-        "What is to be best within the limits", goals, format_func=lambda goal: GOALS[goal].capitalize(), key=GOAL_KEY
+        "What is to be best within the limits", aims, format_func=lambda aim: AIMS[aim].capitalize(), key=AIM_KEY
     )
     for axis, possible in choices.items():
         st.select_slider(LABELS[axis], list(possible), key=_key(axis), help=HELP[axis])
@@ -52,20 +52,20 @@ def _settle(lines: Sequence[Line]) -> dict[str, Choices]:
         kept = st.session_state.get(_key(axis))
         # Set anew even where it is the same: Streamlit forgets what a page does not draw.
         st.session_state[_key(axis)] = kept if kept in possible else default
-    goals = _goals(lines)
-    goal = st.session_state.get(GOAL_KEY)
-    st.session_state[GOAL_KEY] = goal if goal in goals else goals[0]
+    aims = _aims(lines)
+    aim = st.session_state.get(AIM_KEY)
+    st.session_state[AIM_KEY] = aim if aim in aims else aims[0]
     return choices
 
 
-def _goals(lines: Sequence[Line]) -> list[Goal]:
+def _aims(lines: Sequence[Line]) -> list[Aim]:
     """What was measured and so can be the best; time first."""
-    return [goal for goal in GOALS if any(line.delta(AXIS_OF_GOAL[goal]) for line in lines)] or ["quality"]
+    return [aim for aim in AIMS if any(line.delta(AXIS_OF_AIM[aim]) for line in lines)] or ["quality"]
 
 
 def _wish(choices: dict[str, Choices]) -> Wish:
     chosen = [possible[st.session_state[_key(axis)]] for axis, possible in choices.items()]
-    return Wish(limits=tuple(limit for limit in chosen if limit), optimise=st.session_state[GOAL_KEY])
+    return Wish(limits=tuple(limit for limit in chosen if limit), optimise=st.session_state[AIM_KEY])
 
 
 def _key(axis: str) -> str:

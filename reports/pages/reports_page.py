@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from reports.pages.choosing import Choice, the_choice
-from reports.pages.limits import GOALS, choose_limits
+from reports.pages.limits import AIMS, choose_limits
 from reports.pages.plain_words import plain
 from reports.wording import counted, sentence
 from reports.writing import report_files, write_report
@@ -54,7 +54,7 @@ def _asked(choice: Choice, wish: Wish) -> str:
     where = f"task {tasks[0]}" if len(tasks) == 1 else f"all tasks ({', '.join(tasks)})"
     with_seeds = f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))}"
     return sentence(
-        f"study {choice.study}, {where}, {with_seeds}; asked for: the best {GOALS[wish.optimise]}, with {limits}"
+        f"study {choice.study}, {where}, {with_seeds}; asked for: the best {AIMS[wish.optimise]}, with {limits}"
     )
 
 
