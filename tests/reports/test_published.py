@@ -107,3 +107,17 @@ def test_a_report_speaks_of_no_folder_of_the_machine_it_was_made_on(published):
         for name in ("report.md", "data/dossier.json"):
             found = re.findall(r"[\s\"'(](/(?:tmp|home|root|work)\b[^\s\"']*)", (published / name).read_text())
             assert not found, (name, found)
+
+
+@pytest.mark.parametrize("published", PUBLISHED, ids=lambda given: given.name)
+def test_the_readme_says_nothing_that_the_report_does_not(published):
+    shown = re.search(
+        rf"<!-- from {published.name} -->\n(.*?)<!-- to here -->", (ROOT / "README.md").read_text(), re.DOTALL
+    )
+    assert shown, f"README.md shows nothing of {published.name}"
+    report = set((published / "report.md").read_text().splitlines())
+    rows = [line for line in shown[1].splitlines() if line.startswith("|")]
+    assert len(rows) > 10
+    assert not [row for row in rows if row not in report]
+    for chart in re.findall(r"\]\(([^)]+\.svg)\)", shown[1]):
+        assert (ROOT / chart).is_file(), chart
