@@ -3,6 +3,9 @@
 Policies are named for what they leave out, as in Sajjad et al., "On the effect of dropping layers of pre-trained
 transformer models" (2020); ``distilbert`` generalises the choice 0, 2, 4, 7, 9, 11 of twelve that DistilBERT was
 initialised from.
+
+A layer that is refitted stands in for those that went after it: it takes over the norm that the last of them ended
+with, and its neurons are read anew, in least squares, so that the next layer finds what it was used to.
 """
 
 from __future__ import annotations
@@ -20,14 +23,15 @@ from pydantic import Field, model_validator
 from workbench.bench import Bench
 from workbench.encoder import Encoder
 from workbench.errors import PlanError
-from workbench.families import check_layers, quantity, with_layers
+from workbench.families import check_layers, norm_after, quantity, with_layers
+from workbench.refit import refit
 from workbench.runtimes.torch_runtime import TorchRuntime
 from workbench.sketch import CLS_ONLY, GRAPH, Sketch
 from workbench.strategy import Strategy
 from workbench.tasks.kinds import Kind, Logits
 from workbench.tokens import Tokens
 
-Policy = Literal["top", "bottom", "alternate", "symmetric", "distilbert", "contribution", "search"]
+Policy = Literal["top", "bottom", "alternate", "even", "symmetric", "distilbert", "contribution", "search"]
 Subset = tuple[int, ...]
 # Up to this many subsets are all scored; where there are more, a beam of this width goes down layer by layer.
 MOST_SUBSETS = 64
@@ -53,11 +57,20 @@ class LayerDrop(Strategy):
     )
     policy: Policy = Field(
         default="distilbert",
-        description="which layers go: the top, bottom or middle (symmetric) ones, every other (alternate), all but an "
-        "even spread with first and last (distilbert), those that change the hidden state least (contribution), or "
-        "those whose loss moves the outputs least (search, on calibration rows)",
+        description="which layers go: the top, bottom or middle (symmetric) ones, every other (alternate), all but the "
+        "first of each of as many even stretches (even), all but an even spread with first and last (distilbert), "
+        "those that change the hidden state least (contribution), or those whose loss moves the outputs least (search, "
+        "on calibration rows)",
     )
     rows: int = Field(default=256, ge=8, description="calibration rows that contribution and search look at")
+    refit: bool = Field(default=False, description="let every layer make up, in least squares, for those after it")
+    refit_rows: int = Field(default=512, ge=8, description="calibration rows that refitting looks at")
+    ridge: float = Field(
+        default=0.001,
+        gt=0,
+        allow_inf_nan=False,
+        description="how firmly refitting holds on to the old weights, relative to the variance of what they read",
+    )
 
     @model_validator(mode="after")
     def _list_or_number(self) -> Self:
@@ -66,7 +79,12 @@ class LayerDrop(Strategy):
         return self
 
     def check(self, sketch: Sketch) -> Sketch:
-        """Refuse layers the encoder does not have, and more layers than it has."""
+        """Refuse layers the encoder does not have, more layers than it has, and refitting those that share weights."""
+        if self.refit and sketch.groups:
+            raise PlanError(
+                "refit: layers of this encoder share their weights, so that none of them can make up for others; "
+                "leave it out, or move this step before the one that shares them"
+            )
         return replace(sketch, layers=len(self._checked_keep(sketch.layers)))
 
     def apply(self, encoder: Encoder, bench: Bench) -> Encoder:
@@ -81,11 +99,29 @@ class LayerDrop(Strategy):
                 detail = search(encoder, tokens, bench.data.kind, wanted)
             else:
                 detail = contribution(encoder, tokens, wanted)
-        return encoder.evolve(with_layers(encoder.model, detail["keep"]), by=self, detail=detail)
+        model = with_layers(encoder.model, detail["keep"])
+        if self.refit and len(detail["keep"]) < count:
+            detail |= self._refitted(model, encoder, detail["keep"], bench)
+        return encoder.evolve(model, by=self, detail=detail)
 
     def rebuild(self, model: Any, detail: Mapping[str, Any]) -> Any:
         """Leave the same layers out of an untrained model."""
         return with_layers(model, detail["keep"])
+
+    def _refitted(self, model: Any, encoder: Encoder, keep: Subset, bench: Bench) -> dict[str, Any]:
+        """Refit a model that lost layers, and tell how far its layers are from those they stand in for."""
+        last = quantity(encoder.model.config, "num_hidden_layers") - 1
+        places = [*(after - 1 for after in keep[1:]), last]
+        for own, place in enumerate(places):
+            norm_after(model, own, "ffn").load_state_dict(norm_after(encoder.model, place, "ffn").state_dict())
+        rows = bench.data.calibrate[: self.refit_rows]
+        with bench.progress.bar("refitting layers", len(keep)) as told:
+            misfits = refit(model, encoder.model, "ffn", bench.tokens(encoder, rows), self.ridge, told, places)
+        return {
+            "refit_rows": len(rows),
+            "error_cut": [found.cut for found in misfits],
+            "error_refit": [found.refit for found in misfits],
+        }
 
     def _wanted(self, count: int) -> int:
         return math.ceil(count / 2) if self.share is None else max(1, round(self.share * count))
@@ -111,6 +147,8 @@ def fixed_choice(policy: Policy, count: int, wanted: int) -> Subset:
         return tuple(range(count - wanted, count))
     if policy == "alternate":
         return tuple(index * count // wanted for index in range(wanted))
+    if policy == "even":
+        return tuple(math.ceil(index * count / wanted) for index in range(wanted))
     if policy == "symmetric":
         low = math.ceil(wanted / 2)
         return (*range(low), *range(count - (wanted - low), count))

@@ -1,4 +1,4 @@
-"""Refit: after heads or neurons are gone, the map that reads the others learns to make up for them.
+"""Refit: after layers, heads or neurons are gone, maps that stayed learn to make up for them.
 
 Layer by layer, from the lowest up, the map is moved so that what it gives inside the pruned model comes closest, in
 least squares, to what the original model has in that place. It answers for what lower layers still get wrong as well,
@@ -94,20 +94,29 @@ class Moments:
 
 
 def refit(
-    model: Any, original: Any, block: Block, tokens: Tokens, ridge: float, told: Advance = lambda done: None
+    model: Any,
+    original: Any,
+    block: Block,
+    tokens: Tokens,
+    ridge: float,
+    told: Advance = lambda done: None,
+    places: Sequence[int] | None = None,
 ) -> list[Misfit]:
     """Refit every map of a pruned model that reads heads or neurons, the model itself being changed.
 
-    ``original`` is the model it was pruned from, or one of the same depth and width. ``told`` hears the entries done.
+    ``original`` is the model it was pruned from. ``told`` hears the entries done. Of a model that lost layers,
+    ``places`` are the original's entries whose results its own are to give; without them they are the same.
     """
     misfits = []
     for entry, units in enumerate(units_of(model, block)):
+        place = places[entry] if places else entry
         moments = Moments.of(units.reader)
         for batch in _batches(model, tokens):
             there = batch["attention_mask"].bool()
-            theirs = _turns(original, block, entry, batch)
+            theirs = _turns(original, block, place, batch)
             for mine, other in zip(_turns(model, block, entry, batch, follow=theirs), theirs, strict=True):
-                moments.add(mine.given[there], mine.result[there], other.result[there])
+                result, wanted = mine.result[there], other.result[there]
+                moments.add(mine.given[there], result, _as_large(wanted, result) if places else wanted)
         change, shift, misfit = moments.solve(ridge)
         with torch.no_grad():
             units.reader.weight.add_(change.T)
@@ -115,6 +124,13 @@ def refit(
         misfits.append(misfit)
         told(entry + 1)
     return misfits
+
+
+def _as_large(wanted: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
+    """Tokens with the mean and the spread of others: the norm behind them takes both away, and layers differ there."""
+    spread, mean = torch.std_mean(wanted, dim=-1, keepdim=True)
+    own_spread, own_mean = torch.std_mean(result, dim=-1, keepdim=True)
+    return (wanted - mean) / spread.clamp(min=torch.finfo(spread.dtype).tiny) * own_spread + own_mean
 
 
 def _batches(model: Any, tokens: Tokens) -> Iterator[Batch]:

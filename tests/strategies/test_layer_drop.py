@@ -29,7 +29,7 @@ def test_six_of_twelve_are_the_published_choices(policy, kept):
     assert fixed_choice(policy, 12, 6) == kept
 
 
-@pytest.mark.parametrize("policy", ["top", "bottom", "alternate", "symmetric", "distilbert"])
+@pytest.mark.parametrize("policy", ["top", "bottom", "alternate", "even", "symmetric", "distilbert"])
 @pytest.mark.parametrize("wanted", [1, 2, 3, 4, 5, 6])
 def test_a_fixed_choice_names_as_many_layers_as_wanted_in_order(policy, wanted):
     chosen = fixed_choice(policy, 6, wanted)
@@ -118,6 +118,44 @@ def test_impossible_choices_are_refused_before_work(options, words, tiny_encoder
     sketch = sketch_of(tiny_encoder("bert").model.config, tiny_task.declared(tmp_path))
     with pytest.raises(PlanError, match=words):
         check_fit(LayerDrop(**options), sketch)
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "distilbert"])
+def test_refitted_layers_come_closer_to_what_they_stand_in_for(family, lively, make_bench, tmp_path):
+    encoder = lively(family)
+    bench = make_bench(encoder)
+    tokens = bench.tokens(encoder, bench.data.select)
+    wanted = encoder.logits(tokens)
+    plain, refitted = (LayerDrop(keep=(0, 2), refit=refit).apply(encoder, bench) for refit in (False, True))
+    kind = bench.data.kind
+    assert kind.divergence(refitted.logits(tokens), wanted) < 0.5 * kind.divergence(plain.logits(tokens), wanted)
+    detail = refitted.lineage.steps[-1].detail
+    assert all(after < before for before, after in zip(detail["error_cut"], detail["error_refit"], strict=True))
+    np.testing.assert_array_equal(encoder.logits(tokens), wanted)
+    refitted.save(tmp_path)
+    np.testing.assert_array_equal(Encoder.load(tmp_path).logits(tokens), refitted.logits(tokens))
+
+
+def test_refitting_layers_that_miss_nobody_changes_nothing(lively, make_bench):
+    encoder = lively("bert")
+    bench = make_bench(encoder)
+    tokens = bench.tokens(encoder, bench.data.select)
+    idle = layers_of(encoder.model)[2]
+    for module in (idle.attention.output.dense, idle.output.dense):
+        torch.nn.init.zeros_(module.weight)
+        torch.nn.init.zeros_(module.bias)
+    # Norms of unit weight leave alone what was just normed.
+    for norm in (layers_of(encoder.model)[1].output.LayerNorm, idle.attention.output.LayerNorm, idle.output.LayerNorm):
+        torch.nn.init.ones_(norm.weight)
+        torch.nn.init.zeros_(norm.bias)
+    dropped = LayerDrop(keep=(0, 1, 3), refit=True).apply(encoder, bench)
+    np.testing.assert_allclose(dropped.logits(tokens), encoder.logits(tokens), atol=1e-4)
+
+
+def test_layers_that_share_their_weights_cannot_be_refitted(tiny_encoder, tiny_task, tmp_path):
+    sketch = sketch_of(tiny_encoder("albert").model.config, tiny_task.declared(tmp_path))
+    with pytest.raises(PlanError, match="share their weights"):
+        check_fit(LayerDrop(layers=2, refit=True), sketch)
 
 
 def test_list_number_and_share_exclude_each_other():
