@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -50,7 +50,9 @@ class Distillation(Training, Strategy):
     temperature: float = Field(default=2.0, gt=0, description="how much softer both outputs are made for comparing")
     hidden_loss: Literal["cosine", "mse"] = Field(default="mse", description="how hidden states are compared")
     layer_map: tuple[int, ...] | None = Field(
-        default=None, description="for each student layer the teacher's, counted from 1; evenly spread if not given"
+        default=None,
+        description="for each student layer the teacher's, counted from 1; if not given, the one it was refitted to "
+        "stand in for, else evenly spread",
     )
     relation_heads: int | None = Field(
         default=None, ge=1, description="relation heads; the most that fit, if not given"
@@ -104,7 +106,7 @@ class Distillation(Training, Strategy):
         """Give the trained student."""
         teacher = Teacher(Encoder.load(Path(self.teacher).expanduser()) if self.teacher else bench.teacher, bench)
         model = self._student_model(encoder.model)
-        weights = self._weights(model, teacher.encoder)
+        weights = self._weights(model, teacher.encoder, encoder.lineage.stands_for)
         rows = [*bench.data.train, *self._variants(encoder, bench)]
         learn = lesson(bench.tokens(encoder, rows), rows, self._told(teacher, encoder, rows, weights))
         chosen = by_length(bench.data.select)
@@ -149,13 +151,15 @@ class Distillation(Training, Strategy):
     def _student_model(self, model: Any) -> Any:
         return _of_shape(model, self.student) if self.student else copy.deepcopy(model)
 
-    def _weights(self, student: Any, teacher: Encoder) -> Weights:
+    def _weights(self, student: Any, teacher: Encoder, stands_for: Sequence[int] | None) -> Weights:
         layers = quantity(student.config, "num_hidden_layers")
         spread: dict[int, int] = {}
         heads = 1
         if self.hidden or self.relations:
             depth = quantity(teacher.model.config, "num_hidden_layers")
             chosen = self.layer_map or [math.ceil(own * depth / layers) for own in range(1, layers + 1)]
+            if stands_for and len(stands_for) == layers and not (self.layer_map or self.student or self.teacher):
+                chosen = [place + 1 for place in stands_for]
             outside = [layer for layer in chosen if not 0 <= layer <= depth]
             if outside:
                 raise PlanError(f"layer_map names teacher layer {outside[0]}, but the teacher has {depth}")

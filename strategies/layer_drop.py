@@ -24,6 +24,7 @@ from workbench.bench import Bench
 from workbench.encoder import Encoder
 from workbench.errors import PlanError
 from workbench.families import check_layers, norm_after, quantity, with_layers
+from workbench.lineage import STANDS_FOR
 from workbench.refit import refit
 from workbench.runtimes.torch_runtime import TorchRuntime
 from workbench.sketch import CLS_ONLY, GRAPH, Sketch
@@ -31,7 +32,7 @@ from workbench.strategy import Strategy
 from workbench.tasks.kinds import Kind, Logits
 from workbench.tokens import Tokens
 
-Policy = Literal["top", "bottom", "alternate", "even", "symmetric", "distilbert", "contribution", "search"]
+Policy = Literal["top", "bottom", "alternate", "symmetric", "distilbert", "contribution", "search"]
 Subset = tuple[int, ...]
 # Up to this many subsets are all scored; where there are more, a beam of this width goes down layer by layer.
 MOST_SUBSETS = 64
@@ -57,10 +58,9 @@ class LayerDrop(Strategy):
     )
     policy: Policy = Field(
         default="distilbert",
-        description="which layers go: the top, bottom or middle (symmetric) ones, every other (alternate), all but the "
-        "first of each of as many even stretches (even), all but an even spread with first and last (distilbert), "
-        "those that change the hidden state least (contribution), or those whose loss moves the outputs least (search, "
-        "on calibration rows)",
+        description="which layers go: the top, bottom or middle (symmetric) ones, every other (alternate), all but an "
+        "even spread with first and last (distilbert), those that change the hidden state least (contribution), or "
+        "those whose loss moves the outputs least (search, on calibration rows)",
     )
     rows: int = Field(default=256, ge=8, description="calibration rows that contribution and search look at")
     refit: bool = Field(default=False, description="let every layer make up, in least squares, for those after it")
@@ -110,14 +110,16 @@ class LayerDrop(Strategy):
 
     def _refitted(self, model: Any, encoder: Encoder, keep: Subset, bench: Bench) -> dict[str, Any]:
         """Refit a model that lost layers, and tell how far its layers are from those they stand in for."""
-        last = quantity(encoder.model.config, "num_hidden_layers") - 1
-        places = [*(after - 1 for after in keep[1:]), last]
+        count, of_base = (quantity(each.model.config, "num_hidden_layers") for each in (encoder, bench.teacher))
+        places = [*(after - 1 for after in keep[1:]), count - 1]
         for own, place in enumerate(places):
             norm_after(model, own, "ffn").load_state_dict(norm_after(encoder.model, place, "ffn").state_dict())
         rows = bench.data.calibrate[: self.refit_rows]
         with bench.progress.bar("refitting layers", len(keep)) as told:
             misfits = refit(model, encoder.model, "ffn", bench.tokens(encoder, rows), self.ridge, told, places)
         return {
+            # Places in an encoder that lost layers before say nothing of the base's.
+            **({STANDS_FOR: places} if count == of_base else {}),
             "refit_rows": len(rows),
             "error_cut": [found.cut for found in misfits],
             "error_refit": [found.refit for found in misfits],
@@ -147,8 +149,6 @@ def fixed_choice(policy: Policy, count: int, wanted: int) -> Subset:
         return tuple(range(count - wanted, count))
     if policy == "alternate":
         return tuple(index * count // wanted for index in range(wanted))
-    if policy == "even":
-        return tuple(math.ceil(index * count / wanted) for index in range(wanted))
     if policy == "symmetric":
         low = math.ceil(wanted / 2)
         return (*range(low), *range(count - (wanted - low), count))

@@ -13,6 +13,8 @@ from workbench.errors import ArtifactError, first_line
 from workbench.files import folder_hashes, write_text_whole
 
 MANIFEST = "workbench.json"
+# Under this name a step that refits layers tells, of each, which layer of the base it stands in for.
+STANDS_FOR = "stands_for"
 SCHEMA = 1
 
 
@@ -48,6 +50,12 @@ class Lineage(BaseModel):
     def portable(self) -> bool:
         """Whether a stock transformers class can hold the result."""
         return all(step.portable for step in self.steps)
+
+    @property
+    def stands_for(self) -> list[int] | None:
+        """The base's layers, counted from 0, that those of the encoder give the results of, where one step says so."""
+        told = [step.detail[STANDS_FOR] for step in self.steps if STANDS_FOR in step.detail]
+        return list(told[0]) if len(told) == 1 else None
 
     def plus(self, step: MadeStep) -> Lineage:
         """The lineage after one more step."""

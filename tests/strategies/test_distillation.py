@@ -174,6 +174,23 @@ def test_a_regression_student_learns_the_teachers_score(tiny_encoder, tiny_regre
     assert kind.divergence(taught.logits(tokens), wanted) < kind.divergence(student.logits(tokens), wanted)
 
 
+@pytest.mark.parametrize(
+    ("drop", "options", "learned"),
+    [
+        (LayerDrop(keep=(0, 3)), {}, [2, 4]),
+        (LayerDrop(keep=(0, 3), refit=True), {}, [3, 4]),
+        (LayerDrop(keep=(0, 3), refit=True), {"layer_map": (1, 4)}, [1, 4]),
+    ],
+    ids=["evenly spread", "what they stand for", "as asked"],
+)
+def test_a_student_s_layers_learn_from_those_of_the_teacher(drop, options, learned, tiny_encoder, make_bench):
+    base = tiny_encoder("bert")
+    bench = make_bench(base)
+    student = drop.apply(base, bench)
+    weights = Distillation(hidden=1.0, **options)._weights(student.model, base, student.lineage.stands_for)
+    assert list(weights.layer_map.values()) == learned
+
+
 def test_the_checkpoint_closest_to_the_teacher_is_kept_whatever_the_labels_say(
     tiny_encoder, tiny_regression, make_bench
 ):
