@@ -23,7 +23,7 @@ from pydantic import Field, model_validator
 from workbench.bench import Bench
 from workbench.encoder import Encoder
 from workbench.errors import PlanError
-from workbench.families import check_layers, norm_after, quantity, with_layers
+from workbench.families import check_layers, family_of, norm_after, quantity, with_layers
 from workbench.lineage import STANDS_FOR
 from workbench.refit import refit
 from workbench.runtimes.torch_runtime import TorchRuntime
@@ -79,12 +79,7 @@ class LayerDrop(Strategy):
         return self
 
     def check(self, sketch: Sketch) -> Sketch:
-        """Refuse layers the encoder does not have, more layers than it has, and refitting those that share weights."""
-        if self.refit and sketch.groups:
-            raise PlanError(
-                "refit: layers of this encoder share their weights, so that none of them can make up for others; "
-                "leave it out, or move this step before the one that shares them"
-            )
+        """Refuse layers the encoder does not have, and more layers than it has."""
         return replace(sketch, layers=len(self._checked_keep(sketch.layers)))
 
     def apply(self, encoder: Encoder, bench: Bench) -> Encoder:
@@ -100,7 +95,10 @@ class LayerDrop(Strategy):
             else:
                 detail = contribution(encoder, tokens, wanted)
         model = with_layers(encoder.model, detail["keep"])
-        if self.refit and len(detail["keep"]) < count:
+        if self.refit and family_of(model.config).shares_layers:
+            detail["remark"] = "not refitted: layers that share their weights cannot make up for one another"
+            bench.progress.say(f"  {detail['remark']}")
+        elif self.refit and len(detail["keep"]) < count:
             detail |= self._refitted(model, encoder, detail["keep"], bench)
         return encoder.evolve(model, by=self, detail=detail)
 

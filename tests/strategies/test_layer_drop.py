@@ -161,10 +161,13 @@ def test_layers_refitted_after_others_went_do_not_say_what_of_the_base_they_stan
     assert LayerDrop(keep=(0, 2), refit=True).apply(shorter, bench).lineage.stands_for is None
 
 
-def test_layers_that_share_their_weights_cannot_be_refitted(tiny_encoder, tiny_task, tmp_path):
-    sketch = sketch_of(tiny_encoder("albert").model.config, tiny_task.declared(tmp_path))
-    with pytest.raises(PlanError, match="share their weights"):
-        check_fit(LayerDrop(layers=2, refit=True), sketch)
+def test_layers_that_share_their_weights_are_not_refitted_and_say_so(lively, make_bench):
+    encoder = lively("albert")
+    bench = make_bench(encoder)
+    plain, asked = (LayerDrop(layers=2, refit=refit).apply(encoder, bench) for refit in (False, True))
+    tokens = bench.tokens(encoder, bench.data.select)
+    np.testing.assert_array_equal(asked.logits(tokens), plain.logits(tokens))
+    assert "share their weights" in asked.lineage.steps[-1].detail["remark"]
 
 
 def test_list_number_and_share_exclude_each_other():
