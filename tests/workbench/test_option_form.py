@@ -298,13 +298,14 @@ def test_every_option_of_the_installed_strategies_has_a_field_of_its_own(entries
 
 def test_the_options_of_a_built_in_strategy_are_known_in_detail(entries):
     (drop,) = [entry for entry in entries if entry.name == "layer-drop"]
-    keep, layers, share, policy, rows = fields_of(drop.options)
+    keep, layers, share, policy, rows, refit, refit_rows, ridge = fields_of(drop.options)
     assert (keep.kind, keep.optional, keep.default, keep.shortest) == ("whole numbers", True, None, 1)
     assert (layers.kind, layers.optional, layers.least) == ("whole number", True, 1)
     assert (share.kind, share.optional, share.most) == ("number", True, 1)
     assert (policy.kind, policy.default) == ("choice", "distilbert")
     assert "search" in policy.choices
     assert (rows.kind, rows.default, rows.least) == ("whole number", 256, 8)
+    assert (refit.default, refit_rows.default, ridge.kind) == (False, 512, "number")
     result = filled([keep, layers, share, policy, rows], {"keep": "0, 2", "policy": "top", "rows": 256})
     assert result.options == {"keep": [0, 2], "policy": "top"}
 
