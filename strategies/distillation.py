@@ -60,7 +60,8 @@ class Distillation(Training, Strategy):
     augment: int = Field(default=0, ge=0, le=50, description="teacher-labelled variants of each training row")
     freeze_embeddings: bool = Field(default=False, description="leave the embedding tables as they are")
     keep: Literal["best", "closest"] = Field(
-        default="best", description="the checkpoint with the best score on the select rows, or closest to the teacher"
+        default="best",
+        description="which checkpoint: that of the best score on the select rows, or the closest to the teacher there",
     )
     learning_rate: float = Field(default=1e-4, gt=0, description="the highest learning rate")
 

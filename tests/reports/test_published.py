@@ -109,15 +109,16 @@ def test_a_report_speaks_of_no_folder_of_the_machine_it_was_made_on(published):
             assert not found, (name, found)
 
 
-@pytest.mark.parametrize("published", PUBLISHED, ids=lambda given: given.name)
-def test_the_readme_says_nothing_that_the_report_does_not(published):
-    shown = re.search(
-        rf"<!-- from {published.name} -->\n(.*?)<!-- to here -->", (ROOT / "README.md").read_text(), re.DOTALL
-    )
-    assert shown, f"README.md shows nothing of {published.name}"
-    report = set((published / "report.md").read_text().splitlines())
-    rows = [line for line in shown[1].splitlines() if line.startswith("|")]
-    assert len(rows) > 10
-    assert not [row for row in rows if row not in report]
-    for chart in re.findall(r"\]\(([^)]+\.svg)\)", shown[1]):
-        assert (ROOT / chart).is_file(), chart
+@pytest.mark.skipif(not PUBLISHED, reason="no report is published yet")
+def test_the_readme_says_nothing_that_the_reports_do_not():
+    for folder in PUBLISHED:
+        block = rf"<!-- from {folder.name} -->\n(.*?)<!-- to here -->"
+        shown = re.search(block, (ROOT / "README.md").read_text(), re.DOTALL)
+        assert shown, f"README.md shows nothing of {folder.name}"
+        report = set((folder / "report.md").read_text().splitlines())
+        rows = [line for line in shown[1].splitlines() if line.startswith("|")]
+        assert len(rows) > 10
+        assert not [row for row in rows if row not in report]
+        charts = re.findall(r"\]\(([^)]+\.svg)\)", shown[1])
+        assert charts
+        assert all((ROOT / chart).is_file() for chart in charts), charts
