@@ -64,6 +64,9 @@ class Distillation(Training, Strategy):
         description="which checkpoint: that of the best score on the select rows, or the closest to the teacher there",
     )
     learning_rate: float = Field(default=1e-4, gt=0, description="the highest learning rate")
+    regression_rate: float | None = Field(
+        default=None, gt=0, description="the highest learning rate on tasks that ask for a number; if other than that"
+    )
 
     @model_validator(mode="after")
     def _something_to_learn(self) -> Self:
@@ -210,6 +213,8 @@ class Distillation(Training, Strategy):
 
     def _job(self, bench: Bench) -> Job:
         task, settings = bench.data.task, self.training(bench.precision)
+        if task.kind == "regression" and self.regression_rate:
+            settings = settings.model_copy(update={"learning_rate": self.regression_rate})
         keep: Literal["score", "loss"] = "loss" if self.keep == "closest" else "score"
         return Job(task, settings, bench.seed, f"distilling {task.name}", keep)
 

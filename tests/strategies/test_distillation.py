@@ -174,6 +174,23 @@ def test_a_regression_student_learns_the_teachers_score(tiny_encoder, tiny_regre
     assert kind.divergence(taught.logits(tokens), wanted) < kind.divergence(student.logits(tokens), wanted)
 
 
+@pytest.mark.parametrize("kind", ["classification", "regression"])
+def test_the_rate_for_numbers_is_taken_where_the_task_asks_for_one(
+    kind, tiny_encoder, tiny_task, tiny_regression, make_bench
+):
+    task = tiny_regression if kind == "regression" else tiny_task
+    base = tiny_encoder("bert", task)
+    student = tiny_encoder("bert", task, seed=5)
+    taught = {}
+    for name, rates in {"low": {}, "both": {"regression_rate": 1e-3}, "high": {"learning_rate": 1e-3}}.items():
+        bench = make_bench(base, task)
+        options = {**BRIEF, "learning_rate": 1e-5, **rates}
+        taught[name] = Distillation(**options).apply(student, bench).logits(bench.tokens(base, bench.data.select))
+    same, other = ("high", "low") if kind == "regression" else ("low", "high")
+    assert np.array_equal(taught["both"], taught[same])
+    assert not np.array_equal(taught["both"], taught[other])
+
+
 @pytest.mark.parametrize(
     ("drop", "options", "learned"),
     [
