@@ -75,12 +75,16 @@ class Comparison(BaseModel):
 
 
 def current_runs(runs: Sequence[Run]) -> list[Run]:
-    """The runs on the rows that each task was last run on, and of those made twice the newest that was done."""
+    """The runs on the rows that each task was last run on, and of those made twice the newest that was done.
+
+    They come in the order they were given.
+    """
     oldest_first = sorted(runs, key=lambda run: run.created)
     rows = {run.task: run.data.fingerprint for run in oldest_first}
     alike = [run for run in oldest_first if run.data.fingerprint == rows[run.task]]
     done = {(run.task, run.recipe.name, run.seed): run for run in alike if not run.failure}
-    return [run for run in alike if run.failure or done[run.task, run.recipe.name, run.seed] is run]
+    counting = {run.id for run in alike if run.failure or done[run.task, run.recipe.name, run.seed] is run}
+    return [run for run in runs if run.id in counting]
 
 
 def pairs_of(runs: Iterable[Run]) -> dict[tuple[str, str], list[tuple[Run, Run]]]:

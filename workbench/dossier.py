@@ -13,9 +13,8 @@ from workbench.campaign_store import CampaignStore
 from workbench.clock import now
 from workbench.compare import Comparison, pairs_of
 from workbench.damage import Damage, damage_of
-from workbench.errors import StoreError, WorkbenchError
-from workbench.evidence import Evidence
-from workbench.goal import Goal
+from workbench.errors import StoreError
+from workbench.evidence import Evidence, kept_study
 from workbench.line import Line
 from workbench.reached import Reached, reached
 from workbench.recipe import BASELINE
@@ -23,7 +22,6 @@ from workbench.recommend import Recommendation, recommend
 from workbench.run import Run
 from workbench.stages import Stage, stages_of
 from workbench.store import RunStore
-from workbench.study import Study
 from workbench.timings import MILLION, Timings, nanoseconds
 from workbench.wish import Wish
 
@@ -87,6 +85,7 @@ def gather_dossier(evidence: Evidence, store: RunStore, wish: Wish | None = None
     used = [campaign for campaign in evidence.campaigns if campaign.id in {line.campaign for line in comparison.lines}]
     spreads, unread = spreads_of(used, store)
     explanations, unexplained = _explanations(evidence, comparison, store)
+    study = kept_study(evidence.study, store)
     finished = any(line.quality for line in comparison.of_task(None))
     return Dossier(
         study=evidence.study,
@@ -102,7 +101,7 @@ def gather_dossier(evidence: Evidence, store: RunStore, wish: Wish | None = None
         commands=tuple(dict.fromkeys([*(run.command for run in evidence.runs), *(one.command for one in used)])),
         study_file=_study_text(evidence.study, store),
         remarks=(*unread, *unexplained),
-        goals=reached(_goals(evidence.study, store), comparison.lines),
+        goals=reached(study.goals if study else (), comparison.lines),
     )
 
 
@@ -142,14 +141,6 @@ def _explanations(evidence: Evidence, comparison: Comparison, store: RunStore) -
         facts = {"task": task, "recipe": recipe, "run": run.id, "control": control, "damage": damage}
         found.append(Explanation(**facts, stages=stages_of(run, baseline)))
     return found, remarks
-
-
-def _goals(study: str, store: RunStore) -> tuple[Goal, ...]:
-    """The goals of the study as it was kept; none where its file is gone or cannot be read."""
-    try:
-        return Study.load(store.study_file(study)).goals
-    except WorkbenchError:
-        return ()
 
 
 def _study_text(study: str, store: RunStore) -> str | None:

@@ -12,18 +12,22 @@ from workbench.campaign import Campaign
 from workbench.campaign_store import CampaignStore
 from workbench.compare import Comparison, current_runs, pairs_of
 from workbench.environment import Environment
-from workbench.errors import StoreError, UnknownNameError, UsageError
+from workbench.errors import StoreError, UnknownNameError, UsageError, WorkbenchError
+from workbench.fit import control_name
 from workbench.judged import Judged, judged_once
 from workbench.predictions import read_predictions
+from workbench.recipe import BASELINE
 from workbench.run import Run
 from workbench.run_index import RunHead, RunIndex
 from workbench.store import RunStore
+from workbench.study import Study
 
 
 @dataclass(frozen=True)
 class Evidence:
     """The runs of a study that count, what their answers came to, and the timings of one machine, newest last.
 
+    Runs come in the order in which the study names their recipes; those it does not name follow, oldest first.
     ``remarks`` are sentences about what could not be read or must not be mixed.
     """
 
@@ -55,11 +59,26 @@ def gather(store: RunStore, names: Sequence[str] = (), rows: Collection[str] = (
     campaigns, mixed = _campaigns(current, store)
     return Evidence(
         study=study,
-        runs=tuple(current),
+        runs=tuple(_in_order(current, kept_study(study, store))),
         judged=judged,
         campaigns=tuple(campaigns),
         remarks=(*remarks, *damaged, *unread, *elsewhere, *unjudged, *mixed),
     )
+
+
+def kept_study(name: str, store: RunStore) -> Study | None:
+    """The study as it was kept when it was last run; none where its file is gone or cannot be read."""
+    try:
+        return Study.load(store.study_file(name))
+    except WorkbenchError:
+        return None
+
+
+def _in_order(runs: Sequence[Run], study: Study | None) -> list[Run]:
+    named = [recipe if isinstance(recipe, str) else recipe.name for recipe in study.recipes] if study else []
+    wanted = [BASELINE, *(name for recipe in named for name in (recipe, control_name(recipe)))]
+    place = {name: number for number, name in enumerate(wanted)}
+    return sorted(runs, key=lambda run: (place.get(run.recipe.name, len(place)), run.created))
 
 
 def _chosen(heads: Sequence[RunHead], names: Sequence[str], store: RunStore) -> tuple[str, list[RunHead], list[str]]:

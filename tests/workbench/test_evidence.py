@@ -38,6 +38,14 @@ def test_a_study_is_found_by_its_name_with_all_its_runs_judged(store):
     }
 
 
+def test_runs_come_in_the_order_of_the_study_and_those_it_does_not_name_last(store):
+    keep_study(store, {"graph": (0, 0), "older": (0, 0), "drop-control": (0, 0), "drop": (4, 20)})
+    recipes = "[{name: drop, steps: [layer-drop]}, {name: graph, steps: [openvino]}]"
+    store.study_file("s").parent.mkdir(exist_ok=True)
+    store.study_file("s").write_text(f"name: s\nbase: x/y\ntasks: [sst2]\nrecipes: {recipes}\n")
+    assert list(lines_of(store, "s")) == ["baseline", "drop", "drop-control", "graph", "older"]
+
+
 def test_without_a_name_it_is_the_study_that_was_run_last_and_the_others_are_named(store):
     keep_study(store, {"drop": (0, 0)}, study="newer", **LATER)
     keep_study(store, {"drop": (0, 0)})
