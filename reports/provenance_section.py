@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from reports.blocks import Block, Bullets, Code, Fold, Heading, Section, Table, Words, texts
@@ -10,6 +11,9 @@ from reports.wording import ABSENT, duration, ended
 from workbench.dossier import Dossier
 from workbench.environment import Environment
 from workbench.run import Run
+
+# What makes a command one for a part of a study.
+PIECE = re.compile(r" (--(task|seed|only)[ =]\S+|--(no-)?timing)(?=\s|$)")
 
 GIGABYTE = 1e9
 
@@ -44,9 +48,8 @@ def caveat_section(dossier: Dossier) -> Section:
 
 def repeat_section(dossier: Dossier) -> Section:
     """Give the commands and the study file that repeat it."""
-    commands = "\n".join(command for command in dossier.commands if command)
     blocks: list[Block] = [
-        Code(commands, "bash") if commands else Words("The commands were not recorded."),
+        *_commands(dossier),
         Words(
             f"The records are in {dossier.store}; this report was written by encoder-workbench {dossier.workbench} on "
             f"{dossier.created[:16].replace('T', ' ')}."
@@ -58,6 +61,19 @@ def repeat_section(dossier: Dossier) -> Section:
         blocks += [Heading("The study"), Code(dossier.study_file, "yaml")]
     blocks.append(Fold("The runs", (_run_table(dossier.runs),)))
     return Section("To repeat it", "repeat", tuple(blocks))
+
+
+def _commands(dossier: Dossier) -> Iterator[Block]:
+    """The commands that were given; of a study made in pieces, first the one that makes it whole."""
+    given = [command for command in dossier.commands if command]
+    pieces = Code("\n".join(given), "bash") if given else Words("The commands were not recorded.")
+    whole = {PIECE.sub("", command) for command in given if command.startswith("workbench run ")}
+    if len(given) < 2 or len(whole) != 1:
+        yield pieces
+        return
+    yield Words("One command makes all of it, and skips what is done:")
+    yield Code(whole.pop(), "bash")
+    yield Fold("The commands it was made by", (pieces,))
 
 
 def _environments(dossier: Dossier) -> list[tuple[Environment, list[str]]]:

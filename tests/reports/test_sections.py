@@ -2,8 +2,8 @@
 
 from records import a_campaign, a_failed_entry, a_ratio, an_entry
 
-from reports.blocks import Bullets, Figures, Fold, Heading, Table, Words
-from reports.provenance_section import environment_section
+from reports.blocks import Bullets, Code, Figures, Fold, Heading, Table, Words
+from reports.provenance_section import environment_section, repeat_section
 from reports.recipe_section import recipe_section
 from reports.speed_section import speed_section
 from workbench.damage import Damage, FlippedRow, LabelDamage
@@ -105,3 +105,20 @@ def test_of_many_labels_the_likeliest_are_told_and_pairs_of_texts_stand_together
     assert row[1].text == "one ⏐ other"
     assert row[3].note.replace("\u00a0", " ") == "l0 50.0 %, l1 30.0 %, l2 15.0 %"
     assert row[4].note.replace("\u00a0", " ") == "l1 50.0 %, l0 30.0 %, l2 15.0 %"
+
+
+def test_a_study_made_in_pieces_is_repeated_by_one_command(usual):
+    given = (
+        "workbench run s.yaml --glue-dir glue --task rte --seed 0 --only int8 --only tiny --no-timing",
+        "workbench run s.yaml --glue-dir glue --task=sst2",
+        "workbench measure rte-tiny",
+    )
+    whole, pieces, *_ = those(repeat_section(usual.model_copy(update={"commands": given})), Code)
+    assert whole.text == "workbench run s.yaml --glue-dir glue"
+    assert pieces.text == "\n".join(given)
+
+
+def test_commands_that_differ_in_more_than_their_piece_are_given_as_they_were(usual):
+    given = ("workbench run s.yaml --limit 100 --task rte", "workbench run s.yaml --task sst2")
+    first, *_ = those(repeat_section(usual.model_copy(update={"commands": given})), Code)
+    assert first.text == "\n".join(given)
