@@ -82,7 +82,7 @@ class OpenVinoRuntime(Runtime):
     @cached_property
     def compiled(self) -> Any:
         """The graph that is open to any length, compiled."""
-        return self._compiled(self._model())
+        return self._compiled(self._graph)
 
     def open(self) -> None:
         """Compile the graph, where there is one for all lengths."""
@@ -107,6 +107,11 @@ class OpenVinoRuntime(Runtime):
     def macs(self, batch: Batch) -> int:
         """Count them in the graph as it is for the batch's shape."""
         return openvino_macs(self._model(), batch)
+
+    @cached_property
+    def _graph(self) -> Any:
+        """The graph as it is in the file; read once, since each reading maps all weights into memory anew."""
+        return self._model()
 
     @cached_property
     def _config(self) -> dict[str, Any]:
@@ -140,7 +145,7 @@ class OpenVinoRuntime(Runtime):
         return self._fixed[length]
 
     def _of_length(self, length: int) -> FixedGraph:
-        model = self._model()
+        model = self._graph.clone()
         model.reshape({given.any_name: [1, length] for given in model.inputs})
         return FixedGraph(self._compiled(model), self._config.get("pad_token_id") or 0)
 
