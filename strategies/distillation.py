@@ -65,7 +65,9 @@ class Distillation(Training, Strategy):
     )
     learning_rate: float = Field(default=1e-4, gt=0, description="the highest learning rate")
     regression_rate: float | None = Field(
-        default=None, gt=0, description="the highest learning rate where the task asks for a number; learning_rate if not given"
+        default=None,
+        gt=0,
+        description="the highest learning rate where the task asks for a number; learning_rate if not given",
     )
 
     @model_validator(mode="after")
