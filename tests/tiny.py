@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import math
 import random
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -97,16 +100,25 @@ def study_of(base: Path, task: OwnTask, **changes: Any) -> Study:
 def _wordpiece(corpus: list[str]) -> Any:
     from transformers import BertTokenizerFast
 
-    return BertTokenizerFast(tokenizer_object=_trained_wordpiece(corpus))
+    return BertTokenizerFast(tokenizer_object=_pieced(corpus))
 
 
-def _trained_wordpiece(corpus: list[str]) -> Tokenizer:
+def _pieced(corpus: list[str]) -> Tokenizer:
+    """WordPiece that knows every letter, every word, and what words are halved into.
+
+    It is written down, not trained: the trainer chooses other pieces and numbers in each process.
+    """
+    words = _by_frequency(corpus)
+    letters = sorted({letter for word in words for letter in word})
+    halves = [half for first, second in _halved(words) for half in (first, f"##{second}")]
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    machine = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    pieces = dict.fromkeys([*special, *letters, *(f"##{letter}" for letter in letters), *halves, *words])
+    vocabulary = {piece: number for number, piece in enumerate(pieces)}
+    machine = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     machine.normalizer = normalizers.BertNormalizer(lowercase=True)
     machine.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     machine.decoder = decoders.WordPiece()
-    machine.train_from_iterator(corpus, trainers.WordPieceTrainer(vocab_size=160, special_tokens=special))
+    machine.add_special_tokens(special)
     machine.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     return machine
 
@@ -114,7 +126,7 @@ def _trained_wordpiece(corpus: list[str]) -> Tokenizer:
 def _distil_wordpiece(corpus: list[str]) -> Any:
     from transformers import DistilBertTokenizerFast
 
-    return DistilBertTokenizerFast(tokenizer_object=_trained_wordpiece(corpus))
+    return DistilBertTokenizerFast(tokenizer_object=_pieced(corpus))
 
 
 def _byte_level(corpus: list[str]) -> Any:
@@ -135,20 +147,35 @@ def _byte_level(corpus: list[str]) -> Any:
 def _unigram(corpus: list[str]) -> Any:
     from transformers import AlbertTokenizerFast
 
+    # Words by how frequent they are, halves below them, letters last; the trainer's pieces differ between processes.
+    words = _by_frequency(corpus)
+    letters = sorted({letter for word in words for letter in word})
     special = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
-    machine = Tokenizer(models.Unigram())
+    likely = {f"▁{word}": math.log(count / sum(words.values())) for word, count in words.items()}
+    halves = [half for first, second in _halved(words) for half in (f"▁{first}", second)]
+    unlikely = dict.fromkeys(piece for piece in [*halves, "▁", *letters] if piece not in likely)
+    scores = {**dict.fromkeys(special, 0.0), **likely, **{piece: -8 - at / 50 for at, piece in enumerate(unlikely)}}
+    machine = Tokenizer(models.Unigram(list(scores.items()), unk_id=1))
     machine.normalizer = normalizers.Lowercase()
     machine.pre_tokenizer = pre_tokenizers.Metaspace()
     machine.decoder = decoders.Metaspace()
-    machine.train_from_iterator(
-        corpus, trainers.UnigramTrainer(vocab_size=120, special_tokens=special, unk_token="<unk>")
-    )
+    machine.add_special_tokens(special)
     machine.post_processor = processors.TemplateProcessing(
         single="[CLS]:0 $A:0 [SEP]:0",
         pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
         special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
     return AlbertTokenizerFast(tokenizer_object=machine)
+
+
+def _by_frequency(corpus: list[str]) -> dict[str, int]:
+    """How often every word occurs, the most frequent first."""
+    counts = Counter(word for text in corpus for word in text.split())
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _halved(words: Iterable[str]) -> list[tuple[str, str]]:
+    return [(word[: len(word) // 2], word[len(word) // 2 :]) for word in words if len(word) > 1]
 
 
 def _bert(vocabulary: int, changes: dict[str, Any]) -> Any:

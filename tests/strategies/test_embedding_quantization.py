@@ -136,8 +136,7 @@ def test_the_table_is_its_quantized_self_and_nothing_else_changes(family, bits, 
     assert all(torch.equal(after[name], given[name]) for name in given.keys() & after.keys())
 
 
-# Trained tokenizers number their pieces anew each time: 4 bits moved the same encoder's answers by 0.12 to 0.25.
-@pytest.mark.parametrize(("bits", "most"), [(8, 0.02), (4, 0.5)])
+@pytest.mark.parametrize(("bits", "most"), [(8, 0.02), (4, 0.2)])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_answers_move_by_less_than_the_bits_allow_and_are_those_of_the_dequantized_table(
     family, bits, most, lively, make_bench
