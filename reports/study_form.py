@@ -66,7 +66,8 @@ class RecipeForm:
 class StudyForm:
     """Everything that was filled in. ``own_tasks`` are tasks over own files, by name, as a study file told them.
 
-    ``task_seeds`` and ``goals`` have no fields and stay as they were, as far as their tasks and recipes do.
+    ``task_seeds``, ``task_training`` and ``goals`` have no fields and stay as they were, as far as their tasks and
+    recipes do.
     """
 
     name: str = ""
@@ -81,6 +82,7 @@ class StudyForm:
     named: list[str] = field(default_factory=list)
     composed: list[RecipeForm] = field(default_factory=list)
     task_seeds: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    task_training: dict[str, dict[str, Any]] = field(default_factory=dict)
     goals: tuple[dict[str, Any], ...] = ()
     _keys: Iterator[int] = field(default_factory=itertools.count)
 
@@ -100,6 +102,7 @@ class StudyForm:
             measuring=dict(draft.measuring),
             named=[item for item in draft.recipes if isinstance(item, str)],
             task_seeds=draft.task_seeds,
+            task_training=draft.task_training,
             goals=draft.goals,
         )
         for item in draft.recipes:
@@ -142,10 +145,13 @@ class StudyForm:
             "training": _read("training: ", TRAINING, self.training, faults),
             "measuring": _read("measuring: ", MEASURING, self.measuring, faults),
             "recipes": [*self.named, *composed],
-            "task_seeds": {task: seeds for task, seeds in self.task_seeds.items() if task in self.tasks},
+            **{key: self._of_its_tasks(key) for key in ("task_seeds", "task_training")},
             "goals": [goal for goal in self.goals if self._still_asked(goal)],
         }
         return StudyDraft.model_validate(plain), faults
+
+    def _of_its_tasks(self, key: str) -> dict[str, Any]:
+        return {task: own for task, own in getattr(self, key).items() if task in self.tasks}
 
     def _still_asked(self, goal: dict[str, Any]) -> bool:
         recipes = {*self.named, *(recipe.name for recipe in self.composed)}

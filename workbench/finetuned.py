@@ -69,7 +69,7 @@ class OpenedBase:
     def key(self, data: TaskData, seed: int) -> str:
         """A hash of everything that decides the fine-tuned weights."""
         trained = self.needs_training(data.task)
-        versions, settings = installed_versions(), self.study.training
+        versions, settings = installed_versions(), self.study.training_of(data.task.name)
         return hash_of(
             {
                 "base": self.hash,
@@ -120,7 +120,7 @@ def finetuned_base(
     folder = cache.make("bases", key, build)
     cache.clear_workplace(key)
     notes = json.loads((folder / NOTES).read_text(encoding="utf-8"))
-    return Encoder.load(folder / ENCODER), _record(opened, key, notes)
+    return Encoder.load(folder / ENCODER), _record(opened, data.task, key, notes)
 
 
 def _fitted(
@@ -132,14 +132,14 @@ def _fitted(
     learn = lesson(tokenize_once(encoder.tokenizer, data.train, cache), data.train)
     chosen = by_length(data.select)
     select = lesson(tokenize_once(encoder.tokenizer, chosen, cache), chosen)
-    job = Job(data.task, opened.study.training, seed, f"fine-tuning {data.task.name}, seed {seed}")
+    job = Job(data.task, opened.study.training_of(data.task.name), seed, f"fine-tuning {data.task.name}, seed {seed}")
     outcome = train(encoder.model, learn, select, job, cache.workplace(key), progress)
     notes = {"finetuned": True, "select": outcome.told()}
     return Encoder(TorchRuntime(outcome.model), encoder.tokenizer, encoder.lineage), notes
 
 
-def _record(opened: OpenedBase, key: str, notes: dict[str, Any]) -> BaseRecord:
-    settings = opened.study.training.model_dump() if notes["finetuned"] else {}
+def _record(opened: OpenedBase, task: Task, key: str, notes: dict[str, Any]) -> BaseRecord:
+    settings = opened.study.training_of(task.name).model_dump() if notes["finetuned"] else {}
     return BaseRecord(
         name=opened.study.base.name,
         revision=opened.study.base.revision,

@@ -72,5 +72,5 @@ class StepMaker:
             workplace=self.cache.workplace(self.key(number)),
             progress=self.progress,
             cache=self.cache,
-            precision=self.planned.study.training.precision,
+            precision=self.planned.study.training_of(self.planned.data.task.name).precision,
         )

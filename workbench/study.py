@@ -96,6 +96,9 @@ class Study(BaseModel):
     )
     finetune: Literal["auto", "always", "never"] = "auto"
     training: Training = Training()
+    task_training: dict[str, Training] = Field(
+        default={}, description="training settings of single tasks, where they are to be others than those of the rest"
+    )
     recipes: tuple[str | Recipe, ...] = ()
     limit: int | None = Field(default=None, ge=1, description="use at most this many rows of each role")
     max_length: int = Field(default=128, ge=8)
@@ -134,11 +137,22 @@ class Study(BaseModel):
         return value
 
     @model_validator(mode="after")
-    def _task_seeds_are_of_its_tasks(self) -> Self:
+    def _settings_of_single_tasks_are_of_its_tasks(self) -> Self:
         known = self._by_name()
-        strange = [task for task in self.task_seeds if task not in known]
-        if strange:
-            raise ValueError(f"task_seeds: {strange[0]!r} is not among the tasks ({', '.join(known)})")
+        for key, given in (("task_seeds", self.task_seeds), ("task_training", self.task_training)):
+            strange = [task for task in given if task not in known]
+            if strange:
+                raise ValueError(f"{key}: {strange[0]!r} is not among the tasks ({', '.join(known)})")
+        return self
+
+    @model_validator(mode="after")
+    def _training_of_single_tasks_is_usable(self) -> Self:
+        for task in self.task_training:
+            try:
+                self.training_of(task)
+            except ValidationError as error:
+                said = error.errors()[0]["msg"].removeprefix("Value error, ")
+                raise ValueError(f"task_training: {task}: {said}") from None
         return self
 
     @model_validator(mode="after")
@@ -199,6 +213,13 @@ class Study(BaseModel):
         """The seeds a task is carried out with."""
         return self.task_seeds.get(task, self.seeds)
 
+    def training_of(self, task: str) -> Training:
+        """How the base is fine-tuned for a task: as for all, but for what is said of this one."""
+        own = self.task_training.get(task)
+        if own is None:
+            return self.training
+        return Training(**{**self.training.model_dump(), **own.model_dump(exclude_unset=True)})
+
     def narrowed(self, tasks: tuple[str, ...], seeds: tuple[int, ...]) -> Self:
         """The study on some of its tasks, with the given seeds instead of its own; nothing given leaves it as it is."""
         known = self._by_name()
@@ -207,8 +228,10 @@ class Study(BaseModel):
                 raise UnknownNameError("task", task, known, where=f"study {self.name!r}: ")
         kept = {name: task for name, task in known.items() if not tasks or name in tasks}
         own = {} if seeds else {name: own for name, own in self.task_seeds.items() if name in kept}
+        training = {name: own for name, own in self.task_training.items() if name in kept}
         goals = tuple(goal.within(kept) for goal in self.goals if not goal.tasks or set(goal.tasks) & set(kept))
-        return self.changed(tasks=tuple(kept.values()), seeds=seeds or None, task_seeds=own, goals=goals)
+        of_tasks = {"task_seeds": own, "task_training": training, "goals": goals}
+        return self.changed(tasks=tuple(kept.values()), seeds=seeds or None, **of_tasks)
 
     def _by_name(self) -> dict[str, str | OwnTask]:
         return {task if isinstance(task, str) else task.name: task for task in self.tasks}

@@ -25,8 +25,8 @@ from workbench.yaml_text import block_text
 
 # The order in which people write a study.
 KEYS = (
-    *("name", "about", "base", "tasks", "seeds", "task_seeds", "finetune", "training", "limit", "max_length"),
-    *("recipes", "measure", "measuring", "goals"),
+    *("name", "about", "base", "tasks", "seeds", "task_seeds", "finetune", "training", "task_training", "limit"),
+    *("max_length", "recipes", "measure", "measuring", "goals"),
 )
 SETTINGS: dict[str, BaseModel] = {"training": Training(), "measuring": Measuring()}
 FILES = ("train", "test")
@@ -63,6 +63,7 @@ class StudyDraft(Draft):
     task_seeds: dict[str, tuple[int, ...]] = {}
     finetune: str = "auto"
     training: dict[str, Any] = {}
+    task_training: dict[str, dict[str, Any]] = {}
     recipes: tuple[str | RecipeDraft, ...] = ()
     limit: int | None = None
     max_length: int = 128
@@ -77,6 +78,9 @@ class StudyDraft(Draft):
         tasks = [_task_values(task) if isinstance(task, OwnTask) else task for task in study.tasks]
         recipes = [item.model_dump() if isinstance(item, Recipe) else item for item in study.recipes]
         settings = {key: facts[key].model_dump(exclude_defaults=True) for key in SETTINGS}
+        settings["task_training"] = {
+            task: own.model_dump(exclude_unset=True) for task, own in study.task_training.items()
+        }
         settings["goals"] = [goal.model_dump(exclude_defaults=True) for goal in study.goals]
         return cls.model_validate({**facts, **settings, "tasks": tasks, "recipes": recipes}).anchored(study.folder)
 

@@ -36,6 +36,8 @@ FULL = StudyDraft(
     seeds=(1, 2),
     finetune="always",
     training={"epochs": 1.0},
+    task_seeds={"sst2": (0,)},
+    task_training={"sst2": {"epochs": 2.0}},
     recipes=(
         "int8",
         RecipeDraft(name="mine", steps=(Step(use="strange", options={"keep": [0, 2]}), Step(use="strange")), when="x"),

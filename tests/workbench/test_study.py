@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from workbench.errors import StudyError, UnknownNameError, UsageError
-from workbench.study import Base, Study, embedded_studies, find_study
+from workbench.study import Base, Study, Training, embedded_studies, find_study
 
 PLAIN = "name: plain\ntasks: [sst2]\n"
 OWN = "{name: own, steps: [int8-dynamic]}"
@@ -94,6 +94,13 @@ def test_nothing_is_complained_of_but_what_is_wrong(where, tmp_path):
         (PLAIN + "training:\n  learning_rate: .inf\n", 4, "training.learning_rate: "),
         (PLAIN + "training:\n  least_steps: -1\n", 4, "training.least_steps: "),
         (PLAIN + "training: {least_steps: 9, most_steps: 8}\n", 3, "training: least_steps (9) is above most_steps (8)"),
+        (PLAIN + "task_training: {rte: {epochs: 2}}\n", 1, "task_training: 'rte' is not among the tasks (sst2)"),
+        (PLAIN + "task_training:\n  sst2:\n    epochs: 0\n", 5, "task_training.sst2.epochs: "),
+        (PLAIN + "task_training:\n  sst2:\n    epoch: 2\n", 5, "unknown key 'epoch'; did you mean 'epochs'"),
+        (
+            PLAIN + "training: {least_steps: 9}\ntask_training: {sst2: {most_steps: 8}}\n",
+            *(1, "task_training: sst2: least_steps (9) is above most_steps (8)"),
+        ),
         (PLAIN + "training:\n  precision: half\n", 4, "training.precision: "),
         (PLAIN + "goals: [{recipe: int8, faster: 0}]\n", 3, "goals.0.faster: "),
         (PLAIN + "goals: [{recipe: int8, faster_than: {onnx: 0}}]\n", 3, "goals.0.faster_than.onnx: "),
@@ -224,6 +231,15 @@ SEVERAL = "name: several\ntasks: [sst2, rte]\nseeds: [0, 1, 2]\ntask_seeds: {sst
 def test_a_task_may_have_seeds_of_its_own(tmp_path):
     study = study_from(tmp_path, SEVERAL)
     assert (study.seeds_of("sst2"), study.seeds_of("rte")) == ((0,), (0, 1, 2))
+
+
+def test_a_task_may_be_trained_otherwise_than_the_rest_in_what_is_said_of_it(tmp_path):
+    trained = "training: {epochs: 4, learning_rate: 1e-4}\ntask_training: {sst2: {learning_rate: 5e-5}}\n"
+    study = study_from(tmp_path, SEVERAL + trained)
+    assert study.training_of("rte") == study.training
+    assert study.training_of("sst2") == Training(epochs=4, learning_rate=5e-5)
+    assert not study.narrowed(("rte",), ()).task_training
+    assert study.narrowed(("sst2",), (3,)).training_of("sst2") == study.training_of("sst2")
 
 
 @pytest.mark.parametrize(

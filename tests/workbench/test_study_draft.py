@@ -41,6 +41,7 @@ RICH = StudyDraft(
     seeds=(0, 1, 2),
     finetune="always",
     training={"epochs": 1.5, "learning_rate": 5e-5, "batch_size": 32},
+    task_training={"sst2": {"learning_rate": 1e-4, "epochs": 3.0}},
     recipes=(
         "int8",
         recipe("null", step("layer-drop", keep=[0, 2], policy="top"), step("onnx"), when="no: never"),

@@ -119,7 +119,7 @@ def test_nothing_is_trained_twice(opened, data, tmp_path):
     assert len(list((tmp_path / "bases").iterdir())) == 1
 
 
-@pytest.mark.parametrize("change", ["seed", "data", "settings", "length"])
+@pytest.mark.parametrize("change", ["seed", "data", "settings", "settings of the task", "length"])
 def test_whatever_decides_the_weights_decides_the_key(change, opened, data, tiny_base, tiny_task):
     before = opened.key(data, 0)
     if change == "seed":
@@ -128,6 +128,9 @@ def test_whatever_decides_the_weights_decides_the_key(change, opened, data, tiny
         assert opened.key(read_task(tiny_task.declared(Path()), limit=50), 0) != before
     elif change == "settings":
         slower = opened.study.changed(training=Training(learning_rate=1e-5))
+        assert OpenedBase.open(slower).key(data, 0) != before
+    elif change == "settings of the task":
+        slower = opened.study.changed(task_training={data.task.name: Training(learning_rate=1e-5)})
         assert OpenedBase.open(slower).key(data, 0) != before
     else:
         assert OpenedBase.open(opened.study.changed(max_length=16)).key(data, 0) != before
