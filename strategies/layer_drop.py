@@ -63,7 +63,11 @@ class LayerDrop(Strategy):
         "those whose loss moves the outputs least (search, on calibration rows)",
     )
     rows: int = Field(default=256, ge=8, description="calibration rows that contribution and search look at")
-    refit: bool = Field(default=False, description="let every layer make up, in least squares, for those after it")
+    refit: Literal[False, True, "classes"] = Field(
+        default=False,
+        description="let every layer make up, in least squares, for those that went after it; classes: only where the "
+        "task asks for a class, not for a number",
+    )
     refit_rows: int = Field(default=512, ge=8, description="calibration rows that refitting looks at")
     ridge: float = Field(
         default=0.001,
@@ -95,10 +99,11 @@ class LayerDrop(Strategy):
             else:
                 detail = contribution(encoder, tokens, wanted)
         model = with_layers(encoder.model, detail["keep"])
-        if self.refit and family_of(model.config).shares_layers:
+        refitting = self.refit is True or (self.refit == "classes" and bench.data.task.kind != "regression")
+        if refitting and family_of(model.config).shares_layers:
             detail["remark"] = "not refitted: layers that share their weights cannot make up for one another"
             bench.progress.say(f"  {detail['remark']}")
-        elif self.refit and len(detail["keep"]) < count:
+        elif refitting and len(detail["keep"]) < count:
             detail |= self._refitted(model, encoder, detail["keep"], bench)
         return encoder.evolve(model, by=self, detail=detail)
 

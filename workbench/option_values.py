@@ -62,7 +62,7 @@ def spelled(known: OptionField, value: Any) -> str:
         return ", ".join(map(str, value))
     if known.kind == "nested":
         return block_text(value).removesuffix("...\n")
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return _word(value)
 
 
 def fault(known: OptionField, value: Any) -> str | None:
@@ -120,9 +120,13 @@ def _read_list(known: OptionField, raw: Any) -> Any:
 def _read_single(known: OptionField, raw: Any) -> Any:
     """The value itself where it can be told; otherwise what was given, to be complained of."""
     if known.choices:
-        return next((choice for choice in known.choices if _same(choice, raw) or str(choice) == raw), raw)
+        return next((choice for choice in known.choices if _same(choice, raw) or _word(choice) == raw), raw)
     told = _switch(raw) if known.kind == "switch" else _number(known, raw) if known.kind in NUMBERS else None
     return raw if told is None else told
+
+
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _read_yaml(text: str) -> Any:

@@ -138,6 +138,17 @@ def test_refitted_layers_come_closer_to_what_they_stand_in_for(family, lively, m
     np.testing.assert_array_equal(Encoder.load(tmp_path).logits(tokens), refitted.logits(tokens))
 
 
+def test_layers_can_be_refitted_only_where_classes_are_asked_for(tiny_encoder, tiny_task, tiny_regression, make_bench):
+    refitted = {}
+    for task in (tiny_task, tiny_regression):
+        encoder = tiny_encoder("bert", task)
+        dropped = LayerDrop(keep=(0, 2), refit="classes").apply(encoder, make_bench(encoder, task))
+        refitted[task.kind] = "error_refit" in dropped.lineage.steps[-1].detail
+    assert refitted == {"classification": True, "regression": False}
+    with pytest.raises(ValueError, match="refit"):
+        LayerDrop(refit="numbers")
+
+
 def test_refitting_layers_that_miss_nobody_changes_nothing(lively, make_bench):
     encoder = lively("bert")
     bench = make_bench(encoder)

@@ -305,7 +305,10 @@ def test_the_options_of_a_built_in_strategy_are_known_in_detail(entries):
     assert (policy.kind, policy.default) == ("choice", "distilbert")
     assert "search" in policy.choices
     assert (rows.kind, rows.default, rows.least) == ("whole number", 256, 8)
-    assert (refit.default, refit_rows.default, ridge.kind) == (False, 512, "number")
+    assert (refit.choices, refit.default) == ((False, True, "classes"), False)
+    assert filled([refit], {"refit": "true"}).options == {"refit": True}
+    assert filled([refit], {"refit": "classes"}).options == {"refit": "classes"}
+    assert (refit_rows.default, ridge.kind) == (512, "number")
     result = filled([keep, layers, share, policy, rows], {"keep": "0, 2", "policy": "top", "rows": 256})
     assert result.options == {"keep": [0, 2], "policy": "top"}
 
