@@ -181,10 +181,12 @@ def _why(line: Line, wish: Wish) -> str:
     assert delta is not None
     superlative = {"latency": "fastest", "size": "smallest", "memory": "lightest in memory", "quality": "best"}
     told = _standing(delta, Limit(axis=wish.axis, amount=0))
-    gain = f", {delta.times:.2f} times as good as the baseline" if delta.times and line.recipe != BASELINE else ""
-    return (
-        f"the {superlative[wish.optimise]} of what keeps to the limits: {told}{gain if wish.axis != 'quality' else ''}"
-    )
+    reason = f"the {superlative[wish.optimise]} of what keeps to the limits: {told}"
+    if not delta.times or line.recipe == BASELINE or wish.axis == "quality":
+        return reason
+    if wish.axis == "latency":
+        return f"{reason}, {delta.times:.2f} times as fast as the baseline"
+    return f"{reason}, the baseline's is {delta.times:.2f} times that"
 
 
 def _doubts(

@@ -29,7 +29,7 @@ def test_a_pick_is_told_with_reasons_doubts_what_came_next_and_how_to_get_it():
         "study s, reviews; asked: best latency, at least 97 % of the baseline's quality (taken for granted; "
         "set it with --min-quality)",
         "why:",
-        "  - the fastest of what keeps to the limits: 10.00 ms a call, 2.00 times as good as the baseline",
+        "  - the fastest of what keeps to the limits: 10.00 ms a call, 2.00 times as fast as the baseline",
         "  - quality 79.00, 98.8 % of the baseline's: at least 97 % of the baseline's quality, beyond doubt",
         "doubts:",
         "  - none that the measurements show",

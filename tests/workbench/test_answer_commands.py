@@ -171,7 +171,7 @@ def test_recommend_tells_one_pick_with_reasons_and_doubts(kept, here):
     assert (said.code, said.err) == (0, "")
     lines = said.out.splitlines()
     assert lines[0] == "ship distil-int8"
-    assert "  - the fastest of what keeps to the limits: 4.08 ms a call, 4.90 times as good as the baseline" in lines
+    assert "  - the fastest of what keeps to the limits: 4.08 ms a call, 4.90 times as fast as the baseline" in lines
     assert "  - the safe choice is int8" in lines
     assert any(line.startswith("run: reviews-distil-int8-s0 (workbench export reviews-distil-int8") for line in lines)
     assert any(line.startswith("- one seed only") for line in lines)

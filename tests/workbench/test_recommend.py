@@ -50,12 +50,20 @@ def test_the_fastest_that_keeps_97_percent_as_measured_is_picked_and_its_doubt_t
     assert found.headline == "ship bold"
     assert (found.study, found.task, found.pick.runs, found.pick.value) == ("s", "reviews", ("run-of-bold",), 5)
     assert found.reasons == (
-        "the fastest of what keeps to the limits: 5.00 ms a call, 4.00 times as good as the baseline",
+        "the fastest of what keeps to the limits: 5.00 ms a call, 4.00 times as fast as the baseline",
         f"quality 78.00, 97.5 % of the baseline's: {SHARE} as measured, not beyond doubt",
     )
     assert found.doubts[0] == f"quality 78.00, 97.5 % of the baseline's: {SHARE} as measured, not beyond doubt"
     assert "the safe choice is sure" in found.doubts
     assert found.wish.assumed
+
+
+def test_of_the_smallest_it_is_told_how_much_more_the_baseline_takes():
+    found = asked(optimise="size", min_quality="85%")
+    assert (
+        found.reasons[0]
+        == "the smallest of what keeps to the limits: 10.0 MB on disk, the baseline's is 10.00 times that"
+    )
 
 
 def test_a_share_is_shown_by_the_bound_that_judging_found():
