@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import sys
 import traceback
 from enum import StrEnum
 from pathlib import Path
@@ -16,7 +14,7 @@ from rich.text import Text
 
 from workbench import __version__
 from workbench.answer_commands import compare, recommend, report
-from workbench.console import JsonOption, StoreOption, err, out, print_json
+from workbench.console import JsonOption, StoreOption, err, given_command, out, print_json
 from workbench.dashboard_command import dashboard
 from workbench.errors import DEBUG_VARIABLE, StoppedError, UsageError, WorkbenchError
 from workbench.files import is_disk_full, replace_folder, write_text_whole
@@ -196,11 +194,11 @@ def _carry_out(study: Study, store: RunStore, only: tuple[str, ...], check: bool
         plan = make_plan(study, only)
     if check:
         return _tell_plan(plan, store)
-    tally = Executor(plan, store, Cache.default(), progress, shlex.join(sys.argv)).run_all()
+    tally = Executor(plan, store, Cache.default(), progress, given_command()).run_all()
     if not (tally.made or tally.failed or tally.skipped):
         progress.say(f"nothing to do: all {len(tally.there)} runs of study {study.name} are in {store.root}")
     done = [store.read(run_id) for run_id in (*tally.there, *tally.made)]
-    campaigns = measure_study(study, done, store, progress, shlex.join(sys.argv))
+    campaigns = measure_study(study, done, store, progress, given_command())
     _print_results(study, store, {planned.data.fingerprint for planned in plan.runs}, campaigns)
     missing = any(entry.failure for campaign in campaigns for entry in campaign.entries)
     return 1 if tally.failed or tally.skipped or missing else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +24,11 @@ StoreOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def given_command() -> str:
+    """What was asked for, as anybody may type it; where the program lies on this machine is left out."""
+    return shlex.join(["workbench", *sys.argv[1:]])
 
 
 def print_json(value: Any) -> None:

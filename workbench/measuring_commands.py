@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -12,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from workbench.console import JsonOption, StoreOption, out, print_json
+from workbench.console import JsonOption, StoreOption, given_command, out, print_json
 from workbench.doctor import Finding, a_a_finding, examine, fit
 from workbench.errors import StoppedError
 from workbench.measuring import Measuring
@@ -42,7 +40,7 @@ def measure(
     kept.prepare()
     progress = Quiet() if as_json else OnConsole(out)
     try:
-        campaign = hold_campaign(contest, settings, kept, progress, shlex.join(sys.argv))
+        campaign = hold_campaign(contest, settings, kept, progress, given_command())
     except KeyboardInterrupt:
         raise StoppedError("stopped; a campaign is kept whole or not at all, so nothing was kept of it") from None
     if as_json:

@@ -2,6 +2,7 @@
 
 import re
 import tarfile
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -98,8 +99,10 @@ def test_the_report_is_what_the_records_come_to(published, opened):
     dossier, _ = opened
     told = Dossier.model_validate_json((published / "data" / "dossier.json").read_text())
     again = report_files(dossier.model_copy(update={"created": told.created, "workbench": told.workbench}))
-    for name in ("report.md", "data/comparison.csv", "data/stages.csv", "data/latency.csv"):
-        assert again[name].decode() == (published / name).read_text(), name
+    assert again["report.md"].decode() == (published / "report.md").read_text()
+    for name in ("data/comparison.csv", "data/stages.csv", "data/latency.csv"):
+        # Sums come out otherwise in the last digit with other numbers of threads.
+        pd.testing.assert_frame_equal(pd.read_csv(BytesIO(again[name])), pd.read_csv(published / name), rtol=1e-9)
 
 
 def test_a_report_speaks_of_no_folder_of_the_machine_it_was_made_on(published):
