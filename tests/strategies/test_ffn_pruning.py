@@ -112,7 +112,7 @@ def test_the_one_layer_of_an_albert_stays_one_width_however_it_is_spread(stepped
 def test_each_group_of_an_albert_is_pruned_once_for_all_its_turns(tiny_task, make_bench, tmp_path):
     base = write_base("albert", tmp_path / "base", num_hidden_groups=2, initializer_range=0.2)
     encoder = OpenedBase.open(study_of(base, tiny_task)).untrained(tiny_task.declared(Path()), 0)
-    smaller = FfnPruning(spread="global", multiple=4).apply(encoder, make_bench(encoder))
+    smaller = FfnPruning(spread="global", multiple=1).apply(encoder, make_bench(encoder))
     assert len(set(detail(smaller)["widths"])) == 2
     (tmp_path / "artifact").mkdir()
     smaller.save(tmp_path / "artifact")

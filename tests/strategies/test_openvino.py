@@ -150,9 +150,9 @@ def test_excluded_operators_and_embeddings_stay_in_float_and_no_others(tiny_enco
 def test_a_sick_part_is_found_and_left_in_float_until_scores_agree(tiny_regression, make_bench, tmp_path):
     encoder = lively_encoder("bert", tmp_path / "base", tiny_regression)
     sicken(encoder, layer=1)
-    small = OpenVinoInt8(threshold=0.9).apply(encoder, make_bench(encoder, tiny_regression))
+    small = OpenVinoInt8(threshold=0.75).apply(encoder, make_bench(encoder, tiny_regression))
     detail = small.lineage.steps[-1].detail
-    assert detail["agreement"]["before"] < 0.9 <= detail["agreement"]["after"]
+    assert detail["agreement"]["before"] < 0.75 <= detail["agreement"]["after"]
     assert detail["agreement"]["reached"] is True
     assert next(iter(detail["harm_alone"])) == "bert.encoder.layer.1.output"
     assert detail["excluded_parts"] == ["bert.encoder.layer.1.output"]
