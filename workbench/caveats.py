@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from workbench.campaign import Campaign, Entry
@@ -9,6 +10,7 @@ from workbench.environment import TIMING_PACKAGES
 from workbench.line import Line
 from workbench.recipe import BASELINE
 from workbench.run import Run
+from workbench.settings_apart import made_apart
 
 # Less than this share of exact zeroes comes about by itself.
 ZEROED_FROM = 0.07
@@ -38,6 +40,7 @@ def comparison_caveats(lines: Sequence[Line], runs: Sequence[Run], campaigns: Se
     return [
         *_blind_baselines(lines),
         *_few_seeds(lines),
+        *made_apart(runs),
         *_mixed_versions(runs),
         *_imported(runs),
         *_of_campaigns(used),
@@ -122,14 +125,23 @@ def _blind_baselines(lines: Sequence[Line]) -> Iterator[str]:
 
 
 def _few_seeds(lines: Sequence[Line]) -> Iterator[str]:
-    counts = {len(line.seeds) for line in lines if line.seeds}
-    if counts == {1}:
+    counts: dict[str, set[int]] = defaultdict(set)
+    for line in lines:
+        if line.seeds:
+            counts[line.task].add(len(line.seeds))
+    single = [task for task, found in counts.items() if found == {1}]
+    if single:
+        where = "" if len(single) == len(counts) else f" on {', '.join(single)}"
         yield (
-            "one seed only: the intervals tell of other test rows, not of training again, "
+            f"one seed only{where}: the intervals tell of other test rows, not of training again, "
             "which often moves quality by a point or more"
         )
-    elif len(counts) > 1:
-        yield "the recipes have different numbers of seeds; only the seeds that a baseline has too are compared"
+    for task, found in counts.items():
+        if len(found) > 1:
+            yield (
+                f"{task}: the recipes have different numbers of seeds; "
+                "only the seeds that a baseline has too are compared"
+            )
 
 
 def _mixed_versions(runs: Sequence[Run]) -> Iterator[str]:

@@ -177,7 +177,15 @@ def test_one_seed_is_told():
 
 def test_different_numbers_of_seeds_are_told():
     found = of_all([a_line("baseline", seeds=(0, 1)), a_line("drop", seeds=(0,))])
-    assert found == ["the recipes have different numbers of seeds; only the seeds that a baseline has too are compared"]
+    assert found == [
+        "reviews: the recipes have different numbers of seeds; only the seeds that a baseline has too are compared"
+    ]
+
+
+def test_one_seed_of_some_tasks_is_told_of_these():
+    found = of_all([a_line("baseline", seeds=(0, 1)), a_line("baseline", task="news"), a_line("drop", task="news")])
+    assert len(found) == 1
+    assert found[0].startswith("one seed only on news: ")
 
 
 def test_without_any_finished_run_nothing_is_said_of_seeds():
