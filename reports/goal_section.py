@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from reports.blocks import Badge, Cell, Section, Table, Words
-from reports.wording import ABSENT, counted, percent
+from reports.wording import ABSENT, counted
 from workbench.dossier import Dossier
 from workbench.reached import Reached
 
@@ -14,6 +14,7 @@ METHOD = (
     "quality, that share is shown to be kept, one-sided at 95 %. Sizes are counted and need no interval. Of two "
     "recipes of one campaign the intervals are taken for independent, which errs towards doubt."
 )
+MOST_DIGITS = 6
 ASKED = {
     "faster": "at least {asked:g}× as fast",
     "smaller": "at least {asked:g}× smaller",
@@ -53,12 +54,19 @@ def _cell(goal: Reached) -> Cell:
     if goal.value is None:
         return Cell(ABSENT, "not measured")
     share = goal.aim in ("keeps", "no worse than")
-    text = percent(goal.value) if share else f"{goal.value:.2f}×"
+    text = _apart(goal.value, goal.asked, 100, " %", 1) if share else _apart(goal.value, goal.asked, 1, "×", 2)
     known = goal.low is not None and goal.high is not None and not share
     note = f"{goal.low:.2f} to {goal.high:.2f}" if known else ""
     if not goal.met:
         return Cell(text, note, Badge("missed", "bad"))
     return Cell(text, note, Badge("met, shown", "good") if goal.sure else Badge("met", "doubt"))
+
+
+def _apart(value: float, asked: float, scale: int, unit: str, digits: int) -> str:
+    """A value with as many digits as it takes to see that it misses the goal, if it does."""
+    while digits < MOST_DIGITS and value < asked <= round(scale * value, digits) / scale:
+        digits += 1
+    return f"{scale * value:.{digits}f}{unit}"
 
 
 def _tally(goals: tuple[Reached, ...]) -> str:

@@ -1,5 +1,6 @@
 """The goals of a report stand in a table, missed ones as missed; a study without goals has no such section."""
 
+import pytest
 from dossiers import a_dossier, dossier_of
 
 from reports.goal_section import goal_section
@@ -31,6 +32,24 @@ def test_every_goal_has_its_row_and_every_task_its_column(tmp_path):
     assert tally.text == (
         "Of 5 numbers asked for, 2 are met, 1 of them beyond doubt; 2 are missed; 1 were not measured."
     )
+
+
+@pytest.mark.parametrize(
+    ("aim", "asked", "value", "told"),
+    [
+        ("faster", 1.5, 1.4963, "1.496× missed"),
+        ("faster", 1.5, 1.4999999999, "1.500000× missed"),
+        ("faster", 1.5, 1.5, "1.50× met"),
+        ("smaller", 1.5, 1.49, "1.49× missed"),
+        ("keeps", 0.95, 0.9499, "94.99 % missed"),
+        ("no worse than", 1.0, 0.9996, "99.96 % missed"),
+        ("no worse than", 1.0, 1.0004, "100.0 % met"),
+    ],
+)
+def test_a_goal_missed_by_a_hair_does_not_look_as_if_it_were_met(aim, asked, value, told, tmp_path):
+    goal = Reached(recipe="tiny", task="rte", aim=aim, other="int8", asked=asked, value=value)
+    _, table, _ = goal_section(a_dossier(tmp_path).model_copy(update={"goals": (goal,)})).blocks
+    assert table.rows[0][2].plain == told
 
 
 def test_reports_of_studies_without_goals_do_not_speak_of_them(tmp_path):
