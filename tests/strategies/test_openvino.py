@@ -19,7 +19,7 @@ from strategies.openvino_graph import OpenVinoGraph
 from strategies.openvino_int8 import OpenVinoInt8
 from workbench.encoder import Encoder
 from workbench.errors import PlanError
-from workbench.runtimes.openvino_runtime import openvino
+from workbench.runtimes.openvino_runtime import OpenVinoRuntime, openvino
 from workbench.sketch import Sketch
 from workbench.strategy import check_fit
 
@@ -111,6 +111,13 @@ def test_the_int8_graph_agrees_with_the_model_whether_a_text_is_alone_or_in_comp
     assert np.corrcoef(answers(made.small)[:, 0], answers(made.given)[:, 0])[0, 1] > 0.8
     alone = np.concatenate([answers(made.small, [row]) for row in ROWS])
     np.testing.assert_allclose(alone, answers(made.small), atol=1e-4)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_both_graphs_answer_on_one_thread_as_on_many(family, converted):
+    for graph in (converted(family).plain, converted(family).small):
+        alone = Encoder(OpenVinoRuntime(graph.runtime.folder, threads=1), graph.tokenizer, graph.lineage)
+        np.testing.assert_allclose(answers(alone), answers(graph), atol=1e-4)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -275,7 +282,7 @@ def refuse(*given):
 socket.socket.connect = refuse
 socket.getaddrinfo = refuse
 from workbench.encoder import Encoder
-from workbench.runtimes.openvino_runtime import openvino
+from workbench.runtimes.openvino_runtime import OpenVinoRuntime, openvino
 
 openvino()
 import nncf
