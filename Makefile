@@ -13,7 +13,7 @@ demo: $(STAMP)
 	@echo "dashboard: make dashboard"
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -2,16 +2,17 @@
 
 from importlib.util import find_spec
 
+import numpy as np
 import pytest
 
+from workbench.bench import Bench
 from workbench.cache import Cache
-from workbench.execute import Executor
+from workbench.finetuned import OpenedBase, finetuned_base
 from workbench.plan import make_plan
-from workbench.predictions import read_predictions
 from workbench.progress import Quiet
 from workbench.recipe import cookbook
-from workbench.store import PREDICTIONS, RunStore
 from workbench.study import Study, Training, find_study
+from workbench.tasks.data import read_task
 from workbench.tasks.kinds import KINDS
 
 needs_demo = pytest.mark.skipif(
@@ -46,21 +47,17 @@ def test_the_demo_compares_the_four_classics_a_control_and_a_composition():
 @needs_demo
 @pytest.mark.slow
 def test_a_real_student_diverges_less_from_its_teacher_than_its_control_does(tmp_path):
-    study = Study(
-        name="real",
-        tasks=("rotten-tomatoes",),
-        recipes=("distilbert",),
-        training=Training(epochs=2),
-        limit=1000,
-    )
-    store = RunStore(tmp_path / "store")
-    tally = Executor(make_plan(study), store, Cache(tmp_path / "cache"), Quiet(), "a test").run_all()
-    assert len(tally.made) == 3
-    answers = {
-        run.recipe.name: read_predictions(store.folder(run.id) / PREDICTIONS)[0].logits for run in store.runs()[0]
-    }
-    judge = KINDS["classification"]
-    taught, alone = (
-        judge.divergence(answers[name], answers["baseline"]) for name in ("distilbert", "distilbert-control")
-    )
-    assert taught < alone
+    training = Training(epochs=2, evaluations=2)
+    study = Study(name="real", tasks=("rotten-tomatoes",), recipes=("distilbert",), training=training, limit=400)
+    data, cache = read_task(study.chosen_tasks()[0], study.limit), Cache(tmp_path / "cache")
+    teacher, _ = finetuned_base(OpenedBase.open(study), data, 0, cache, Quiet())
+    divergence = {}
+    for run in make_plan(study).runs:
+        encoder, folder = teacher, tmp_path / run.recipe.name
+        bench = Bench(data, teacher, 0, folder, folder / "work", Quiet(), cache)
+        for step in run.strategies:
+            encoder = step.apply(encoder, bench)
+        answers = (np.stack(found.logits(bench.tokens(found, data.tests["test"]))) for found in (encoder, teacher))
+        divergence[run.recipe.name] = KINDS["classification"].divergence(*answers)
+    assert divergence["baseline"] == 0
+    assert divergence["distilbert"] < divergence["distilbert-control"]
