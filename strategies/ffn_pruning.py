@@ -7,7 +7,7 @@ time, to give what all neurons together gave.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 from pydantic import Field, model_validator
@@ -49,6 +49,11 @@ class FfnPruning(PruningOptions, Strategy):
         """Refuse a width above the one that is there."""
         return foretold(super().check(sketch), "ffn", self._quota, "width")
 
+    def remarks(self, foretold: Sketch) -> tuple[str, ...]:
+        """Tell of a width that kernels do not like."""
+        odd = _odd([foretold.ffn])
+        return (odd,) if odd else ()
+
     def apply(self, encoder: Encoder, bench: Bench) -> Encoder:
         """Weigh the neurons on calibration rows, and give an encoder with the most important alone."""
         made = self.prune(encoder, bench, "ffn", self._quota)
@@ -69,9 +74,11 @@ class FfnPruning(PruningOptions, Strategy):
 
 
 def _remark(made: Pruned) -> str:
-    if not made.changed:
-        return "nothing was pruned: every neuron stays"
-    odd = [str(width) for width in sorted(set(made.counts)) if width % LIKED]
+    return _odd(made.counts) if made.changed else "nothing was pruned: every neuron stays"
+
+
+def _odd(widths: Iterable[int]) -> str:
+    odd = [str(width) for width in sorted(set(widths)) if width % LIKED]
     if not odd:
         return ""
     return (

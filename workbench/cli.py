@@ -192,6 +192,8 @@ def _carry_out(study: Study, store: RunStore, only: tuple[str, ...], check: bool
 
         quieten_libraries()
         plan = make_plan(study, only)
+    for remark in plan.remarks:
+        out.print(Text(remark, style="yellow"), soft_wrap=True)
     if check:
         return _tell_plan(plan, store)
     tally = Executor(plan, store, Cache.default(), progress, given_command()).run_all()

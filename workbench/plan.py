@@ -67,11 +67,15 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Plan:
-    """All runs of a study, each task and seed's baseline before what is compared with it."""
+    """All runs of a study, each task and seed's baseline before what is compared with it.
+
+    ``remarks`` are sentences on steps that will be carried out as written, but perhaps were not meant so.
+    """
 
     study: Study
     base: OpenedBase
     runs: tuple[PlannedRun, ...]
+    remarks: tuple[str, ...]
 
 
 def make_plan(study: Study, only: tuple[str, ...] = ()) -> Plan:
@@ -83,18 +87,20 @@ def make_plan(study: Study, only: tuple[str, ...] = ()) -> Plan:
     recipes = _side_by_side(recipes, controls)
     tasks = study.chosen_tasks()
     opened = OpenedBase.open(study)
+    remarks: list[str] = []
     for task in tasks:
         check_metrics(task)
         opened.needs_training(task)
         for recipe in recipes:
-            _check(recipe, strategies[recipe.name], sketch_of(opened.config, task, opened.tokenizer_fingerprint))
+            sketch = sketch_of(opened.config, task, opened.tokenizer_fingerprint)
+            remarks += _checked(recipe, strategies[recipe.name], sketch)
     runs = []
     for task in tasks:
         data = read_task(task, study.limit)
         for seed in study.seeds_of(task.name):
             key = opened.key(data, seed)
             runs += [PlannedRun(study, recipe, strategies[recipe.name], data, seed, key) for recipe in recipes]
-    return Plan(study, opened, tuple(runs))
+    return Plan(study, opened, tuple(runs), tuple(dict.fromkeys(remarks)))
 
 
 def sketch_of(config: Any, task: Task, tokenizer: str = "") -> Sketch:
@@ -168,12 +174,17 @@ def _build(recipe: Recipe) -> tuple[Strategy, ...]:
     return tuple(built)
 
 
-def _check(recipe: Recipe, strategies: tuple[Strategy, ...], sketch: Sketch) -> None:
+def _checked(recipe: Recipe, strategies: tuple[Strategy, ...], sketch: Sketch) -> list[str]:
+    """Refuse what cannot work, by place; otherwise give what is to be remarked, by place."""
+    remarks = []
     for index, strategy in enumerate(strategies):
+        where = f"step {index + 1}: {strategy.name}: "
         try:
             sketch = check_fit(strategy, sketch)
         except PlanError as error:
-            raise PlanError(f"{recipe.at('steps', index)}step {index + 1}: {strategy.name}: {error}") from None
+            raise PlanError(f"{recipe.at('steps', index)}{where}{error}") from None
+        remarks += [f"recipe {recipe.name!r}, {where}{remark}" for remark in strategy.remarks(sketch)]
+    return remarks
 
 
 def step_identity(strategy: Strategy) -> dict[str, Any]:

@@ -75,6 +75,13 @@ class Strategy(BaseModel, ABC):
         """Refuse, by PlanError, what cannot be handled; otherwise give the outline of the result. Does no work."""
         return sketch.with_traits(*self.gives)
 
+    def remarks(self, foretold: Sketch) -> tuple[str, ...]:
+        """What a person should hear before any work, of options that are served but perhaps not meant so.
+
+        ``foretold`` is the outline that ``check`` gave.
+        """
+        return ()
+
     @abstractmethod
     def apply(self, encoder: Encoder, bench: Bench) -> Encoder:
         """Give a new encoder and leave the given one as it was."""

@@ -194,6 +194,12 @@ def test_a_width_that_suits_no_kernel_is_taken_with_a_remark(options, said, tiny
         assert listening.heard == [f"  {detail(smaller)['remark']}"]
 
 
+def test_such_a_width_is_remarked_before_any_work_too():
+    (said,) = FfnPruning(width=40).remarks(check_fit(FfnPruning(width=40), BERT))
+    assert said.startswith("no multiple of 32: 40")
+    assert FfnPruning(width=32).remarks(check_fit(FfnPruning(width=32), BERT)) == ()
+
+
 def test_the_outline_tells_the_width():
     assert check_fit(FfnPruning(spread="even"), BERT).ffn == 32
     assert check_fit(FfnPruning(width=40), BERT).ffn == 40

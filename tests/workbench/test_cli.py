@@ -273,6 +273,16 @@ def test_a_store_that_cannot_be_written_is_told(place, here):
     assert said == f"store {place.study / 'store'} cannot be written (Not a directory); choose another with --store"
 
 
+def test_what_is_served_but_perhaps_not_meant_is_said_before_any_work_once_for_all_tasks(place, here):
+    odd = {"name": "odd", "steps": [{"use": "layer-drop", "keep": [0, 2]}, {"use": "ffn-pruning", "width": 40}]}
+    place.write(recipes=[odd], seeds=[0, 1])
+    said = here("run", place.study, "--store", place.store, "--check")
+    assert said.code == 0
+    assert said.out.count("no multiple of 32") == 1
+    assert said.out.startswith("recipe 'odd', step 2: ffn-pruning: no multiple of 32: 40;")
+    assert not place.store.exists()
+
+
 def test_a_base_whose_weights_cannot_be_opened_fails_its_runs_and_the_failure_is_kept(place, here):
     weights = place.root / "base" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:5000])
