@@ -236,7 +236,7 @@ def test_on_the_embedded_base_refitting_keeps_the_states_of_unseen_rows_nearer(s
     task = study.chosen_tasks()[0]
     encoder = OpenedBase.open(study).untrained(task, 0)
     places = {"scratch": tmp_path, "workplace": tmp_path / "work", "cache": Cache(tmp_path / "cache")}
-    bench = Bench(data=read_task(task, limit=256), teacher=encoder, seed=0, progress=Quiet(), **places)
+    bench = Bench(data=read_task(task, limit=128), teacher=encoder, seed=0, progress=Quiet(), **places)
     tokens = bench.tokens(encoder, bench.data.select)
     wanted = last_states(encoder, tokens)
     cut, refitted = (step.model_copy(update={"refit": refit}).apply(encoder, bench) for refit in (False, True))
