@@ -49,9 +49,9 @@ class FfnPruning(PruningOptions, Strategy):
         """Refuse a width above the one that is there."""
         return foretold(super().check(sketch), "ffn", self._quota, "width")
 
-    def remarks(self, foretold: Sketch) -> tuple[str, ...]:
+    def remarks(self, sketch: Sketch) -> tuple[str, ...]:
         """Tell of a width that kernels do not like."""
-        odd = _odd([foretold.ffn])
+        odd = _odd([sketch.ffn])
         return (odd,) if odd else ()
 
     def apply(self, encoder: Encoder, bench: Bench) -> Encoder:

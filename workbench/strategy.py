@@ -75,10 +75,10 @@ class Strategy(BaseModel, ABC):
         """Refuse, by PlanError, what cannot be handled; otherwise give the outline of the result. Does no work."""
         return sketch.with_traits(*self.gives)
 
-    def remarks(self, foretold: Sketch) -> tuple[str, ...]:
+    def remarks(self, sketch: Sketch) -> tuple[str, ...]:
         """What a person should hear before any work, of options that are served but perhaps not meant so.
 
-        ``foretold`` is the outline that ``check`` gave.
+        ``sketch`` is the outline of the result, as ``check`` gave it.
         """
         return ()
 

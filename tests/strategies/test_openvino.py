@@ -282,7 +282,7 @@ def refuse(*given):
 socket.socket.connect = refuse
 socket.getaddrinfo = refuse
 from workbench.encoder import Encoder
-from workbench.runtimes.openvino_runtime import OpenVinoRuntime, openvino
+from workbench.runtimes.openvino_runtime import openvino
 
 openvino()
 import nncf

@@ -275,7 +275,8 @@ def test_a_store_that_cannot_be_written_is_told(place, here):
 
 def test_what_is_served_but_perhaps_not_meant_is_said_before_any_work_once_for_all_tasks(place, here):
     odd = {"name": "odd", "steps": [{"use": "layer-drop", "keep": [0, 2]}, {"use": "ffn-pruning", "width": 40}]}
-    place.write(recipes=[odd], seeds=[0, 1])
+    columns = {"train": "train.csv", "test": "test.csv", "text": "text", "label": "label"}
+    place.write(recipes=[odd], tasks=[{"name": name, **columns} for name in ("reviews", "letters")])
     said = here("run", place.study, "--store", place.store, "--check")
     assert said.code == 0
     assert said.out.count("no multiple of 32") == 1

@@ -151,19 +151,18 @@ class OpenVinoRuntime(Runtime):
     def _of_length(self, length: int) -> FixedGraph:
         model = self._graph.clone()
         model.reshape({given.any_name: [1, length] for given in model.inputs})
-        return FixedGraph(self._compiled(model), self._config.get("pad_token_id") or 0)
+        settings = NO_FUSED_KERNELS if self._config.get("model_type") in RELU_HEADS else {}
+        return FixedGraph(self._compiled(model, **settings), self._config.get("pad_token_id") or 0)
 
     def _open_answer(self, batch: Batch) -> NDArray[np.float32]:
         wanted = [given.any_name for given in self.compiled.inputs]
         return np.array(self.compiled(list(inputs_for(wanted, batch).values()))["logits"], np.float32)
 
-    def _compiled(self, model: Any) -> Any:
+    def _compiled(self, model: Any, **more: Any) -> Any:
         """Compile a graph; what is stored in float is computed in full float, whatever the processor prefers."""
-        settings = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
+        settings = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32", **more}
         if self._threads:
             settings["INFERENCE_NUM_THREADS"] = self._threads
-        if self._config.get("model_type") in RELU_HEADS:
-            settings |= NO_FUSED_KERNELS
         return openvino().Core().compile_model(model, "CPU", settings)
 
     def _model(self) -> Any:
